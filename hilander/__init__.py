@@ -1,0 +1,23 @@
+"""Learn to cluster: group embeddings of unseen identities into a hierarchy."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hilander.estimator import HiLander
+    from hilander.tree import Hierarchy
+
+__version__ = "0.1.0"
+__all__ = ["HiLander", "Hierarchy", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the two public classes when they are first asked for, so that importing is quick."""
+    if name == "HiLander":
+        from hilander.estimator import HiLander
+
+        return HiLander
+    if name == "Hierarchy":
+        from hilander.tree import Hierarchy
+
+        return Hierarchy
+    raise AttributeError(f"module 'hilander' has no attribute {name!r}")

@@ -1,0 +1,47 @@
+"""Embeddings in: validate, normalise, centre, read and write files, make sample sets."""
+
+from hilander.data.arrays import BoolArray, FloatArray, IntArray
+from hilander.data.embeddings import as_embeddings
+from hilander.data.files import EmbeddingFile, read_embeddings, read_labels, write_table
+from hilander.data.labels import check_trainable, encode_labels
+from hilander.data.pickles import read_pickle_arrays
+from hilander.data.preparation import (
+    Preparation,
+    check_varied,
+    learn_preparation,
+    mean_pair_cosine,
+)
+from hilander.data.samples import make_identities
+from hilander.data.writing import (
+    check_folder_kind,
+    claim_folder,
+    folder_writer,
+    read_json,
+    write_atomically,
+    write_json,
+)
+
+__all__ = [
+    "BoolArray",
+    "EmbeddingFile",
+    "FloatArray",
+    "IntArray",
+    "Preparation",
+    "as_embeddings",
+    "check_folder_kind",
+    "check_trainable",
+    "check_varied",
+    "claim_folder",
+    "encode_labels",
+    "folder_writer",
+    "learn_preparation",
+    "make_identities",
+    "mean_pair_cosine",
+    "read_embeddings",
+    "read_json",
+    "read_labels",
+    "read_pickle_arrays",
+    "write_atomically",
+    "write_json",
+    "write_table",
+]

@@ -1,0 +1,331 @@
+"""Output that is whole or not there: files and folders appear under their name when complete."""
+
+import contextlib
+import errno
+import json
+import math
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hilander.errors import FileFormatError, HiLanderError, OutputError
+
+MARKER = "hilander.json"
+_FORMAT = 1
+_ADVICE = {
+    errno.ENOSPC: "the disk is full; free some space or write elsewhere",
+    errno.EDQUOT: "the disk quota is used up; free some space or write elsewhere",
+    errno.EROFS: "the file system is read-only; write elsewhere",
+    errno.EACCES: "permission is denied; write elsewhere or ask for access",
+    errno.EPERM: "permission is denied; write elsewhere or ask for access",
+    errno.ENOENT: "the folder above it does not exist; create it first",
+    errno.ENOTDIR: "a part of the path is a file, not a folder; choose another path",
+    errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
+}
+
+
+@contextlib.contextmanager
+def write_atomically(path: str | Path) -> Iterator[Path]:
+    """Write a file so that it is never seen half-written.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file to write; one that exists is replaced when the new one is complete.
+
+    Yields
+    ------
+    temporary : Path
+        Write here: in the same folder, with the same suffix. Moved to ``path`` when the block
+        ends, removed when it fails.
+
+    Raises
+    ------
+    OutputError
+        When the place is a folder, read-only, full or missing. An existing file is left as it was.
+    """
+    target = _resolve(path)
+    if target.exists() and not target.is_file():
+        raise OutputError(f"{path} is not a regular file, expected a file; choose another name")
+    temporary = _sibling(target)
+    try:
+        with _output_errors(path):
+            yield temporary
+            _flush(temporary)
+            os.replace(temporary, target)
+            _flush_folder(target.parent)
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def claim_folder(path: str | Path, kind: str) -> Path:
+    """Make an output folder, or take one that is empty or of the same kind.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder; those above it are made too.
+    kind : str
+        What it is going to hold, such as "model" or "run".
+
+    Returns
+    -------
+    folder : Path
+        It holds a marker file from now on.
+
+    Raises
+    ------
+    OutputError
+        When the place is taken by foreign files, a folder of another kind, or a file.
+    """
+    folder = Path(path)
+    with _output_errors(path):
+        if not _check_claimable(folder, kind):
+            folder.mkdir(parents=True, exist_ok=True)
+            write_json(folder / MARKER, {"hilander": kind, "format": _FORMAT})
+    return folder
+
+
+@contextlib.contextmanager
+def folder_writer(path: str | Path, kind: str) -> Iterator[Path]:
+    """Write a folder so that it is never seen half-written.
+
+    Everything goes into a hidden folder beside the target, which takes the target's place at the
+    end. What an earlier writer wrote there is replaced entirely; files that others put into the
+    folder (they are not listed in its marker) are copied over. Two renames do the exchange: a crash
+    exactly between them leaves the old folder whole under a hidden name ending in ``.old``.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder; those above it are made too.
+    kind : str
+        What it is going to hold, such as "model" or "run".
+
+    Yields
+    ------
+    inside : Path
+        Write here.
+
+    Raises
+    ------
+    OutputError
+        As :func:`claim_folder`, or when writing fails; an existing folder is left as it was.
+    """
+    target = _resolve(path)
+    with _output_errors(path):
+        _check_claimable(target, kind)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = _sibling(target)
+        temporary.mkdir()
+    try:
+        with _output_errors(path):
+            yield temporary
+            files = sorted(item.name for item in temporary.iterdir() if item.name != MARKER)
+            marker = {"hilander": kind, "format": _FORMAT, "files": files}
+            write_json(temporary / MARKER, marker)
+            for item in temporary.rglob("*"):
+                if item.is_file():
+                    _flush(item)
+            # Again, for the place may have been taken while the block ran.
+            _check_claimable(target, kind)
+            _copy_strangers(target, temporary)
+            _exchange(temporary, target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def check_folder_kind(path: str | Path, kind: str) -> Path:
+    """Make sure that a folder to be read is one of ours.
+
+    Parameters
+    ----------
+    path : str or Path
+    kind : str
+        What it should hold, such as "model" or "run".
+
+    Returns
+    -------
+    folder : Path
+
+    Raises
+    ------
+    FileFormatError
+        When it is missing, foreign, of another kind, or of a newer format.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        state = "is a file" if folder.exists() else "does not exist"
+        raise FileFormatError(f"{path} {state}, expected a {kind} folder; check the path")
+    if not (folder / MARKER).is_file():
+        raise FileFormatError(
+            f"{path} has no {MARKER}, expected a {kind} folder written by hilander; check the path"
+        )
+    marker = read_json(folder / MARKER)
+    found = marker.get("hilander") if isinstance(marker, dict) else None
+    if found != kind:
+        raise FileFormatError(
+            f"{path} is a {found or 'foreign'} folder, expected a {kind} folder; check the path"
+        )
+    version = marker.get("format")
+    if not isinstance(version, int) or version > _FORMAT:
+        raise FileFormatError(
+            f"{path} has format {version}, expected at most {_FORMAT}; "
+            "it was written by a newer hilander: upgrade"
+        )
+    return folder
+
+
+def read_json(path: str | Path) -> Any:
+    """Read a JSON file.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    content : object
+
+    Raises
+    ------
+    FileFormatError
+        When the file is missing, unreadable or damaged.
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise FileFormatError(f"{path} does not exist, expected a JSON file") from error
+    except OSError as error:
+        reason = error.strerror or error
+        raise FileFormatError(f"{path} cannot be read ({reason}), expected a JSON file") from error
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(
+            f"{path} is damaged ({error}), expected JSON; restore it or write it again"
+        ) from error
+
+
+def write_json(path: str | Path, content: Any) -> None:
+    """Write a JSON file atomically.
+
+    Parameters
+    ----------
+    path : str or Path
+    content : object
+        Numpy scalars and arrays are written as numbers and lists; NaN and infinity, for which
+        JSON has no word, as null.
+    """
+    text = json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False)
+    with write_atomically(path) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def _plain(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {str(key): _plain(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_plain(value) for value in content]
+    if isinstance(content, Path):
+        return str(content)
+    if hasattr(content, "tolist"):
+        return _plain(content.tolist())
+    if isinstance(content, float) and not math.isfinite(content):
+        return None
+    return content
+
+
+@contextlib.contextmanager
+def _output_errors(path: str | Path) -> Iterator[None]:
+    """Turn what the operating system says into what the user can do."""
+    try:
+        yield
+    except HiLanderError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error) or type(error).__name__
+        advice = _ADVICE.get(error.errno or 0, f"{reason}; write elsewhere")
+        message = f"{path} cannot be written, expected a writable place: {advice}"
+        raise OutputError(message) from error
+
+
+def _resolve(path: str | Path) -> Path:
+    """Follow links, so that what a link points to is replaced and not the link."""
+    try:
+        return Path(path).resolve()
+    except (OSError, RuntimeError) as error:
+        raise OutputError(
+            f"{path} cannot be written ({error}), expected a path; choose another"
+        ) from error
+
+
+def _sibling(target: Path) -> Path:
+    """A free hidden name beside the target: renaming is atomic only within one file system."""
+    return target.with_name(f".{target.stem[:100]}-{secrets.token_hex(6)}{target.suffix[:20]}")
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _flush_folder(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # some file systems cannot; the file itself is safe
+        _flush(folder)
+
+
+def _check_claimable(folder: Path, kind: str) -> bool:
+    """Whether the folder exists and is ours; False when it is free to take."""
+    if not folder.exists():
+        return False
+    if not folder.is_dir():
+        raise OutputError(f"{folder} is a file, expected a folder; choose another name")
+    if not any(folder.iterdir()):
+        return False
+    try:
+        marker = read_json(folder / MARKER)
+    except FileFormatError:
+        marker = None
+    found = marker.get("hilander") if isinstance(marker, dict) else None
+    if found is None:
+        raise OutputError(
+            f"{folder} exists and was not written by hilander; choose another folder or empty it"
+        )
+    if found != kind:
+        raise OutputError(f"{folder} is a {found} folder, expected a {kind} folder; choose another")
+    return True
+
+
+def _copy_strangers(old: Path, new: Path) -> None:
+    if not old.is_dir() or not (old / MARKER).is_file():
+        return
+    ours = {MARKER, *read_json(old / MARKER).get("files", ())}
+    for item in old.iterdir():
+        if item.name in ours or (new / item.name).exists():
+            continue
+        if item.is_dir() and not item.is_symlink():
+            shutil.copytree(item, new / item.name, symlinks=True)
+        else:
+            shutil.copy2(item, new / item.name, follow_symlinks=False)
+
+
+def _exchange(new: Path, target: Path) -> None:
+    aside = new.with_name(new.name + ".old")
+    had_old = target.exists()
+    if had_old:
+        os.rename(target, aside)
+    try:
+        os.rename(new, target)
+    except OSError:
+        if had_old:
+            os.rename(aside, target)
+        raise
+    _flush_folder(target.parent)
+    if had_old:
+        shutil.rmtree(aside, ignore_errors=True)

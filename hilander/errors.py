@@ -1,0 +1,50 @@
+"""Errors that say what came, what was expected and what to do.
+
+::
+
+    HiLanderError
+    ├── EmbeddingError   (ValueError)  the embeddings cannot be clustered as they are
+    ├── LabelError       (ValueError)  the labels do not fit the embeddings or the task
+    ├── GraphError       (ValueError)  a k-NN graph is malformed or cannot be built
+    ├── LevelError       (IndexError)  a level that is not there, or levels that do not fit
+    ├── SettingError     (ValueError)  an option has a value that means nothing
+    ├── ModelError       (ValueError)  a model does not fit the data, or its folder is damaged
+    ├── FileFormatError  (ValueError)  a file is missing, truncated or not what it says it is
+    └── OutputError      (OSError)     the output place is taken, read-only or full
+"""
+
+
+class HiLanderError(Exception):
+    """Base of every error this library raises on purpose."""
+
+
+class EmbeddingError(HiLanderError, ValueError):
+    """The embeddings cannot be clustered as they are."""
+
+
+class LabelError(HiLanderError, ValueError):
+    """The labels do not fit the embeddings or the task."""
+
+
+class GraphError(HiLanderError, ValueError):
+    """A k-NN graph is malformed or cannot be built."""
+
+
+class LevelError(HiLanderError, IndexError):
+    """A level that a hierarchy does not have, or levels that do not fit each other."""
+
+
+class SettingError(HiLanderError, ValueError):
+    """An option has a value that means nothing."""
+
+
+class ModelError(HiLanderError, ValueError):
+    """A model does not fit the data, or its folder is damaged."""
+
+
+class FileFormatError(HiLanderError, ValueError):
+    """A file is missing, truncated or not what it says it is."""
+
+
+class OutputError(HiLanderError, OSError):
+    """The output place is taken, read-only or full."""

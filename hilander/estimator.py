@@ -1,0 +1,405 @@
+"""`HiLander`: the scikit-learn estimator that learns to cluster."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hilander.data import (
+    FloatArray,
+    IntArray,
+    Preparation,
+    as_embeddings,
+    check_folder_kind,
+    check_trainable,
+    check_varied,
+    encode_labels,
+    folder_writer,
+    learn_preparation,
+    read_json,
+    write_json,
+)
+from hilander.errors import ModelError, SettingError
+from hilander.graph import KnnGraph, check_k
+from hilander.tree import Hierarchy, Rules, walk_levels
+from hilander.validation import bcubed_f
+
+if TYPE_CHECKING:
+    from hilander.model.learning import LearningSettings
+    from hilander.model.settings import Encoder, Features
+    from hilander.training import Learned, TrainingPlan
+
+MODEL_KIND = "model"
+HISTORY_FILE = "history.json"
+DEFAULT_P_TAU = 0.5
+_FEWEST_ROWS = 2
+
+
+class HiLander(BaseEstimator):  # type: ignore[misc]
+    """Learn from labelled embeddings how to group, then group embeddings of unseen identities.
+
+    Parameters
+    ----------
+    k : int
+        Neighbours of each point, the point itself not counted.
+    p_tau : float or "auto"
+        Least probability of a link. "auto" chooses it on held-out identities.
+    features : {"identity", "average", "concat", "auto"}
+        What a node shows the network: its peak's feature, the mean of its points, or both. "auto"
+        chooses on held-out identities, which trains three networks more.
+    encoder : {"attention", "convolution"}
+        How a node is mixed with its neighbours.
+    hidden, layers, heads : int
+        Width of the encoder, its layers, its attention heads.
+    centre : bool or "auto"
+        Subtract the training mean before taking cosines. "auto" does so when the embeddings sit in
+        a narrow cone.
+    epochs : int or None
+        Passes over the training graphs; None takes those of `learning`.
+    learning : LearningSettings, optional
+        Optimizer, rates, losses and training hierarchies; see `hilander.model.learning`.
+    val_fraction : float
+        Share of the identities set aside to choose what is "auto".
+    tune_k : bool
+        Choose k on held-out identities too.
+    early_stop : bool
+        Stop at a level that adds more than 1/k of the edges the one before added.
+    random_state : int
+        Seed: the same seed gives the same weights.
+    device : str
+        "auto" takes a GPU if there is one.
+    verbose : bool
+        Draw progress bars (only on a terminal) and say what was decided.
+
+    Attributes
+    ----------
+    network_ : Lander
+        The trained network.
+    rules_ : Rules
+        k, p_tau and stopping, as chosen.
+    preparation_ : Preparation
+        Normalisation and centring, as learnt.
+    history_ : list of dict
+        Losses of each epoch.
+    summary_ : dict
+        Counts and the validation table.
+    hierarchy_, labels_ : Hierarchy, ndarray of shape (n_samples,)
+        The training embeddings, clustered by the trained model.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from hilander import HiLander
+    >>> from hilander.data import make_identities
+    >>> X, y = make_identities(seed=0)
+    >>> model = HiLander(epochs=2, hidden=16).fit(X, y)
+    >>> X_new, _ = make_identities(seed=1)
+    >>> model.predict(X_new).shape
+    (600,)
+    """
+
+    def __init__(
+        self,
+        *,
+        k: int = 10,
+        p_tau: float | Literal["auto"] = "auto",
+        features: Features | Literal["auto"] = "concat",
+        encoder: Encoder = "attention",
+        hidden: int = 512,
+        layers: int = 1,
+        heads: int = 1,
+        centre: bool | Literal["auto"] = "auto",
+        epochs: int | None = None,
+        learning: LearningSettings | None = None,
+        val_fraction: float = 0.2,
+        tune_k: bool = False,
+        early_stop: bool = False,
+        random_state: int = 0,
+        device: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.k = k
+        self.p_tau = p_tau
+        self.features = features
+        self.encoder = encoder
+        self.hidden = hidden
+        self.layers = layers
+        self.heads = heads
+        self.centre = centre
+        self.epochs = epochs
+        self.learning = learning
+        self.val_fraction = val_fraction
+        self.tune_k = tune_k
+        self.early_stop = early_stop
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, *, checkpoint: str | Path | None = None) -> HiLander:
+        """Learn to cluster.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Embeddings of labelled identities.
+        y : array-like of shape (n_samples,)
+            Their identities: ints, strings, anything that can be told apart.
+        checkpoint : path of a folder, optional
+            Keeps the end of each epoch there. The same call after a kill goes on from it and ends
+            with the same weights.
+
+        Returns
+        -------
+        self : HiLander
+        """
+        from hilander.training import learn_to_cluster
+
+        points = self._read(X, reset=True)
+        labels = self._read_labels(y, len(points))
+        plan = self._plan(points.shape[1])
+        check_k(plan.rules.k, len(points))
+        preparation = learn_preparation(points, self.centre, labels=labels)
+        learned = learn_to_cluster(
+            preparation.apply(points),
+            labels,
+            plan,
+            checkpoint_folder=Path(checkpoint) if checkpoint is not None else None,
+            verbose=self.verbose,
+        )
+        self._keep(learned, preparation)
+        self._say(f"embeddings are {preparation.describe()}; p_tau = {self.rules_.p_tau:g}")
+        self.hierarchy_ = self._cluster(preparation.apply(points), self.rules_, None)
+        self.labels_ = self.hierarchy_.labels(-1)
+        return self
+
+    def cluster(
+        self,
+        X: Any,
+        *,
+        k: int | None = None,
+        p_tau: float | None = None,
+        graph: KnnGraph | None = None,
+    ) -> Hierarchy:
+        """Group embeddings into a hierarchy.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Embeddings of identities that may all be new.
+        k, p_tau : optional
+            In place of the trained model's own.
+        graph : KnnGraph, optional
+            Your own graph of the points, in place of an exact search; its k is used.
+
+        Returns
+        -------
+        hierarchy : Hierarchy of n_samples points
+        """
+        check_is_fitted(self, "network_")
+        points = self._read(X, reset=False)
+        rules = self.rules_
+        if graph is not None:
+            if graph.n_nodes != len(points):
+                raise SettingError(
+                    f"the graph has {graph.n_nodes} nodes, X has {len(points)} rows; "
+                    "give the graph of these embeddings"
+                )
+            k = graph.k
+        rules = replace(rules, k=rules.k if k is None else k)
+        rules = replace(rules, p_tau=rules.p_tau if p_tau is None else p_tau)
+        return self._cluster(self.preparation_.apply(points), rules, graph)
+
+    def predict(self, X: Any) -> IntArray:
+        """Group embeddings and give the final partition.
+
+        The points of X are clustered jointly: what a point's cluster is depends on the others.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,), ints from 0
+        """
+        return self.cluster(X).labels(-1)
+
+    def fit_predict(self, X: Any, y: Any) -> IntArray:
+        """Learn from labelled embeddings and give how the trained model groups the same ones."""
+        return self.fit(X, y).labels_
+
+    def score(self, X: Any, y: Any) -> float:
+        """BCubed F of the final partition, in [0, 1]."""
+        return bcubed_f(y, self.predict(X))
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the model to a folder (safetensors and JSON), whole or not at all."""
+        from hilander import __version__
+        from hilander.model.weights import StoredModel, write_model
+
+        check_is_fitted(self, "network_")
+        mean = self.preparation_.mean
+        description = {
+            "hilander": __version__,
+            "normalise": self.preparation_.normalise,
+            "rules": asdict(self.rules_),
+            "parameters": self._plain_parameters(),
+            "training": self.summary_,
+        }
+        stored = StoredModel(self.network_, {} if mean is None else {"mean": mean}, description)
+        with folder_writer(Path(folder), MODEL_KIND) as inside:
+            write_model(stored, inside)
+            write_json(inside / HISTORY_FILE, self.history_)
+        return Path(folder)
+
+    @classmethod
+    def load(cls, folder: str | Path, *, device: str = "auto") -> HiLander:
+        """Read a model that `save` wrote.
+
+        Parameters
+        ----------
+        folder : path
+        device : str
+            Where to run it.
+        """
+        from hilander.model.learning import learning_from_dict
+        from hilander.model.weights import read_model
+
+        source = check_folder_kind(Path(folder), MODEL_KIND)
+        stored = read_model(source)
+        try:
+            parameters = dict(stored.description["parameters"]) | {"device": device}
+            if parameters["learning"] is not None:
+                parameters["learning"] = learning_from_dict(parameters["learning"])
+            model = cls(**parameters)
+            model.rules_ = Rules(**stored.description["rules"])
+            normalise = bool(stored.description["normalise"])
+            model.summary_ = stored.description["training"]
+        except (KeyError, TypeError) as error:
+            raise ModelError(f"{source} is not a model of this version ({error})") from error
+        model.preparation_ = Preparation(stored.arrays.get("mean"), normalise)
+        model.network_ = stored.network
+        model.n_features_in_ = stored.network.settings.dim
+        history = source / HISTORY_FILE
+        model.history_ = read_json(history) if history.is_file() else []
+        return model
+
+    @classmethod
+    def from_reference(
+        cls,
+        path: str | Path,
+        *,
+        k_reference: int = 10,
+        p_tau: float = 0.5,
+        features: Features = "concat",
+        early_stop: bool = False,
+        device: str = "auto",
+    ) -> HiLander:
+        """Import weights of the authors' released code, and decode as it does.
+
+        Parameters
+        ----------
+        path : path of a `.pth` file
+        k_reference : int
+            The reference's `knn_k`, which counts the node itself.
+        p_tau : float
+            The reference's `tau`.
+        features : {"concat", "identity"}
+            "concat" if the reference ran with its cluster features.
+        early_stop : bool
+        device : str
+
+        Returns
+        -------
+        model : HiLander, ready to `cluster`, giving the released code's numbers
+        """
+        from hilander.model.reference import import_reference_weights
+
+        if k_reference < 2:
+            raise SettingError(f"k_reference={k_reference} counts the node itself; use 2 or more")
+        network = import_reference_weights(path, features)
+        shape = network.settings
+        model = cls(
+            k=k_reference - 1, p_tau=p_tau, features=features, encoder=shape.encoder,
+            hidden=shape.hidden, layers=shape.layers, heads=shape.heads, centre=False,
+            early_stop=early_stop, device=device,
+        )  # fmt: skip
+        model.network_ = network
+        model.rules_ = Rules(k_reference - 1, p_tau, early_stop, as_released=True)
+        model.preparation_ = Preparation(None)
+        model.n_features_in_ = shape.dim
+        model.history_, model.summary_ = [], {"imported_from": Path(path).name}
+        return model
+
+    def _read(self, X: Any, *, reset: bool) -> FloatArray:
+        dim = None if reset else self.n_features_in_
+        points = as_embeddings(X, dim=dim, min_rows=_FEWEST_ROWS)
+        named = X if hasattr(X, "columns") else points
+        validate_data(self, named, reset=reset, skip_check_array=True)
+        check_varied(points)
+        return points
+
+    def _read_labels(self, y: Any, n_rows: int) -> IntArray:
+        labels, _ = encode_labels(y, n_rows)
+        check_trainable(labels)
+        return labels
+
+    def _plan(self, dim: int) -> TrainingPlan:
+        """Everything that decides what is learned, from the parameters."""
+        from hilander.model.learning import LearningSettings
+        from hilander.model.settings import NetworkSettings, check_choice
+        from hilander.training import TrainingPlan
+
+        check_choice("features", self.features, ("identity", "average", "concat", "auto"))
+        shown = "concat" if self.features == "auto" else self.features
+        wanted = {
+            "p_tau": self.p_tau == "auto", "k": self.tune_k, "features": self.features == "auto"
+        }  # fmt: skip
+        learning = self.learning or LearningSettings()
+        if self.epochs is not None:
+            learning = replace(learning, epochs=self.epochs)
+        return TrainingPlan(
+            network=NetworkSettings(dim, shown, self.encoder, self.hidden, self.layers, self.heads),
+            learning=learning,
+            rules=Rules(
+                k=self.k,
+                p_tau=DEFAULT_P_TAU if self.p_tau == "auto" else self.p_tau,
+                early_stop=self.early_stop,
+                search_average=shown == "average",
+            ),
+            val_fraction=self.val_fraction,
+            tune=tuple(name for name, asked in wanted.items() if asked),
+            seed=self.random_state,
+            device=self.device,
+        )
+
+    def _keep(self, learned: Learned, preparation: Preparation) -> None:
+        self.network_, self.rules_ = learned.network, learned.rules
+        self.history_, self.summary_ = learned.history, learned.summary
+        self.preparation_ = preparation
+
+    def _cluster(self, points: FloatArray, rules: Rules, graph: KnnGraph | None) -> Hierarchy:
+        from hilander.model.predictor import Predictor
+
+        score = Predictor(self.network_, self.device)
+        steps = walk_levels(points, score, rules, graph=graph, verbose=self.verbose)
+        return Hierarchy.of_steps(steps, keep_last=rules.as_released)
+
+    def _plain_parameters(self) -> dict[str, Any]:
+        parameters = self.get_params(deep=False)
+        if parameters["learning"] is not None:
+            parameters["learning"] = asdict(parameters["learning"])
+        return {name: value for name, value in parameters.items() if name != "device"}
+
+    def _say(self, message: str) -> None:
+        if self.verbose:
+            print(f"hilander: {message}")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

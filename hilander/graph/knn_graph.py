@@ -1,0 +1,142 @@
+"""The k-NN graph as a value: fixed degree, two (n, k) arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from hilander.data.arrays import FloatArray, IntArray
+from hilander.data.writing import write_atomically
+from hilander.errors import FileFormatError, GraphError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+# Unit vectors in float32 reach a cosine of 1 give or take a few ulps.
+_COSINE_SLACK = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class KnnGraph:
+    """The k nearest neighbours of every node, by cosine.
+
+    ``k`` is the number of neighbours; the node itself is not counted and never its own neighbour.
+
+    Parameters
+    ----------
+    neighbours : ndarray of shape (n_nodes, k), int64
+        Row ``i`` names the neighbours of node ``i``, most similar first.
+    affinity : ndarray of shape (n_nodes, k), float32
+        Their cosine similarity to node ``i``, in [-1, 1].
+
+    Raises
+    ------
+    GraphError
+        Shapes differ, an index is out of range, a node is its own neighbour or is named twice in
+        one row, or an affinity is not a cosine.
+    """
+
+    neighbours: IntArray
+    affinity: FloatArray
+
+    def __post_init__(self) -> None:
+        neighbours = as_index_array(self.neighbours)
+        affinity = np.ascontiguousarray(self.affinity, dtype=np.float32)
+        _check_shapes(neighbours, affinity)
+        _check_neighbours(neighbours)
+        _check_affinity(affinity)
+        object.__setattr__(self, "neighbours", neighbours)
+        object.__setattr__(self, "affinity", affinity)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return int(self.neighbours.shape[0])
+
+    @property
+    def k(self) -> int:
+        """Number of neighbours of each node, the node itself not counted."""
+        return int(self.neighbours.shape[1])
+
+    def to_csr(self) -> csr_matrix:
+        """Give the graph as a scipy CSR matrix of shape (n_nodes, n_nodes), entry (i, j) = a_ij."""
+        from scipy.sparse import csr_matrix
+
+        row_starts = np.arange(0, self.neighbours.size + 1, self.k)
+        shape = (self.n_nodes, self.n_nodes)
+        matrix = csr_matrix((self.affinity.ravel(), self.neighbours.ravel(), row_starts), shape)
+        return matrix.sorted_indices()
+
+    def save(self, path: str | Path) -> Path:
+        """Write the graph to one `.npz` file and give its path."""
+        target = Path(path)
+        with write_atomically(target) as temporary, open(temporary, "wb") as stream:
+            np.savez(stream, neighbours=self.neighbours, affinity=self.affinity)
+        return target
+
+    @classmethod
+    def load(cls, path: str | Path) -> KnnGraph:
+        """Read a graph that `save` wrote."""
+        source = Path(path)
+        try:
+            with np.load(source, allow_pickle=False) as arrays:
+                neighbours, affinity = arrays["neighbours"], arrays["affinity"]
+        except FileNotFoundError:
+            raise FileFormatError(f"{source} does not exist; give a file that save wrote") from None
+        except Exception as error:
+            message = f"{source} is not a k-NN graph ({error}); give a file that save wrote"
+            raise FileFormatError(message) from error
+        return cls(neighbours, affinity)
+
+
+def as_index_array(neighbours: npt.ArrayLike) -> IntArray:
+    """Give neighbour indices as int64, refusing what is not whole numbers."""
+    indices = np.asarray(neighbours)
+    if indices.dtype.kind not in "iu":
+        raise GraphError(f"neighbours must be integers, got {indices.dtype}; pass row indices")
+    return np.ascontiguousarray(indices, dtype=np.int64)
+
+
+def _check_shapes(neighbours: IntArray, affinity: FloatArray) -> None:
+    if neighbours.ndim != 2 or neighbours.shape != affinity.shape or 0 in neighbours.shape:
+        raise GraphError(
+            "neighbours and affinity must share one shape (n_nodes, k), got "
+            f"{neighbours.shape} and {affinity.shape}"
+        )
+
+
+def _check_neighbours(neighbours: IntArray) -> None:
+    n_nodes, k = neighbours.shape
+    low, high = int(neighbours.min()), int(neighbours.max())
+    if low < 0 or high >= n_nodes:
+        raise GraphError(
+            f"neighbours must lie in [0, {n_nodes - 1}], got {low if low < 0 else high}; "
+            "a graph over other points, or -1 for a missing neighbour, cannot be used"
+        )
+    own = np.flatnonzero((neighbours == np.arange(n_nodes)[:, None]).any(axis=1))
+    if len(own):
+        raise GraphError(
+            f"node {own[0]} is listed as its own neighbour; drop the self column "
+            "(k counts neighbours, not the node)"
+        )
+    if k > 1:
+        ordered = np.sort(neighbours, axis=1)
+        twice = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+        if len(twice):
+            raise GraphError(f"node {twice[0]} lists a neighbour twice; each may appear once")
+
+
+def _check_affinity(affinity: FloatArray) -> None:
+    if not np.isfinite(affinity).all():
+        row = int(np.flatnonzero(~np.isfinite(affinity).all(axis=1))[0])
+        raise GraphError(f"affinity of node {row} holds NaN or infinity; expected cosines")
+    extreme = float(np.abs(affinity).max())
+    if extreme > 1 + _COSINE_SLACK:
+        raise GraphError(
+            f"affinity must be a cosine in [-1, 1], got {extreme:g} in size; "
+            "pass similarities, not distances, of L2-normalised embeddings"
+        )

@@ -1,0 +1,52 @@
+"""The nodes of a level: what a graph's rows stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hilander.data.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """The nodes of one level, each standing for a set of points.
+
+    Parameters
+    ----------
+    identity : ndarray of shape (n_nodes, dim), float32
+        Feature of each node's peak, of unit length.
+    total : ndarray of shape (n_nodes, dim), float32
+        Sum of the features of each node's points. Kept in place of the mean so that merging two
+        nodes is an addition.
+    size : ndarray of shape (n_nodes,), int64
+        Number of points of each node.
+    point : ndarray of shape (n_nodes,), int64
+        The point that is each node's peak.
+    """
+
+    identity: FloatArray
+    total: FloatArray
+    size: IntArray
+    point: IntArray
+
+    def __len__(self) -> int:
+        return len(self.identity)
+
+    @property
+    def average(self) -> FloatArray:
+        """Mean feature of each node's points, shape (n_nodes, dim), at most of unit length."""
+        return np.divide(self.total, self.size[:, None], dtype=np.float32)
+
+
+def start_nodes(features: FloatArray) -> Nodes:
+    """Make each point a node of its own.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_points, dim)
+        L2-normalised embeddings.
+    """
+    n_points = len(features)
+    return Nodes(features, features, np.ones(n_points, dtype=np.int64), np.arange(n_points))

@@ -1,0 +1,1 @@
+"""torch lives here: encoder, heads, losses, training loop, weights on disk."""

@@ -1,0 +1,95 @@
+"""What a LANDER network is made of, held as data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, get_args
+
+from hilander.errors import ModelError, SettingError
+
+Encoder = Literal["attention", "convolution"]
+Features = Literal["identity", "average", "concat"]
+
+ENCODERS: tuple[str, ...] = get_args(Encoder)
+FEATURES: tuple[str, ...] = get_args(Features)
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """The shape of a LANDER network.
+
+    Parameters
+    ----------
+    dim : int
+        Width of the embeddings.
+    features : {"identity", "average", "concat"}
+        What a node shows the network: its peak's feature, the mean of its points, or both.
+    encoder : {"attention", "convolution"}
+        How a node's feature is mixed with its neighbours'.
+    hidden : int
+        Width of the encoder; the linkage head has half of it.
+    layers : int
+        Encoder layers. From the third on they have the head's width.
+    heads : int
+        Attention heads, averaged.
+    dropout : float
+        Share of encoder outputs dropped in training.
+    """
+
+    dim: int
+    features: Features = "concat"
+    encoder: Encoder = "attention"
+    hidden: int = 512
+    layers: int = 1
+    heads: int = 1
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_choice("features", self.features, FEATURES)
+        check_choice("encoder", self.encoder, ENCODERS)
+        for name, least in (("dim", 1), ("hidden", 2), ("layers", 1), ("heads", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise SettingError(f"{name}={value!r} must be a whole number >= {least}")
+        if not 0 <= self.dropout < 1:
+            raise SettingError(f"dropout={self.dropout!r} must be in [0, 1)")
+
+    @property
+    def input_width(self) -> int:
+        """Width of what a node shows the network."""
+        return 2 * self.dim if self.features == "concat" else self.dim
+
+    @property
+    def head_width(self) -> int:
+        """Width of the linkage head."""
+        return self.hidden // 2
+
+    @property
+    def layer_widths(self) -> list[tuple[int, int]]:
+        """Input and output width of each encoder layer."""
+        outputs = [self.hidden if layer < 2 else self.head_width for layer in range(self.layers)]
+        return list(zip([self.input_width, *outputs[:-1]], outputs, strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the settings as plain values for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> NetworkSettings:
+        """Rebuild settings from `to_dict`, refusing what is missing or unknown."""
+        known = {field.name for field in fields(cls)}
+        if set(values) != known:
+            odd = sorted(set(values) ^ known)
+            raise ModelError(f"the model's settings differ from this version's in {odd}")
+        return cls(**values)
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Refuse a value that is not one of the choices, suggesting the nearest."""
+    if value in choices:
+        return
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(value), choices, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(choices)}"
+    raise SettingError(f"{name}={value!r} is not known; {hint}")
