@@ -4,6 +4,7 @@
 
     HiLanderError
     ├── EmbeddingError   (ValueError)  the embeddings cannot be clustered as they are
+    │   └── EmbeddingTypeError (TypeError)  they hold objects that are no numbers
     ├── LabelError       (ValueError)  the labels do not fit the embeddings or the task
     ├── GraphError       (ValueError)  a k-NN graph is malformed or cannot be built
     ├── LevelError       (IndexError)  a level that is not there, or levels that do not fit
@@ -20,6 +21,10 @@ class HiLanderError(Exception):
 
 class EmbeddingError(HiLanderError, ValueError):
     """The embeddings cannot be clustered as they are."""
+
+
+class EmbeddingTypeError(EmbeddingError, TypeError):
+    """The embeddings hold objects that are no numbers."""
 
 
 class LabelError(HiLanderError, ValueError):

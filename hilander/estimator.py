@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,18 +15,14 @@ from hilander.data import (
     IntArray,
     Preparation,
     as_embeddings,
-    check_folder_kind,
     check_trainable,
     check_varied,
     encode_labels,
-    folder_writer,
     learn_preparation,
-    read_json,
-    write_json,
 )
-from hilander.errors import ModelError, SettingError
+from hilander.errors import EmbeddingError, SettingError
 from hilander.graph import KnnGraph, check_k
-from hilander.tree import Hierarchy, Rules, walk_levels
+from hilander.tree import Hierarchy, LevelStep, Rules, walk_levels
 from hilander.validation import bcubed_f
 
 if TYPE_CHECKING:
@@ -33,8 +30,6 @@ if TYPE_CHECKING:
     from hilander.model.settings import Encoder, Features
     from hilander.training import Learned, TrainingPlan
 
-MODEL_KIND = "model"
-HISTORY_FILE = "history.json"
 DEFAULT_P_TAU = 0.5
 _FEWEST_ROWS = 2
 
@@ -158,8 +153,9 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         """
         from hilander.training import learn_to_cluster
 
-        points = self._read(X, reset=True)
-        labels = self._read_labels(y, len(points))
+        points = self._read(X)
+        labels, _ = encode_labels(y, len(points))
+        check_trainable(labels)
         plan = self._plan(points.shape[1])
         check_k(plan.rules.k, len(points))
         preparation = learn_preparation(points, self.centre, labels=labels)
@@ -170,9 +166,11 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
             checkpoint_folder=Path(checkpoint) if checkpoint is not None else None,
             verbose=self.verbose,
         )
+        # From here on nothing fails: a fit that does leaves an earlier one as it was.
+        self._see_columns(X, points, reset=True)
         self._keep(learned, preparation)
         self._say(f"embeddings are {preparation.describe()}; p_tau = {self.rules_.p_tau:g}")
-        self.hierarchy_ = self._cluster(preparation.apply(points), self.rules_, None)
+        self.hierarchy_ = Hierarchy.of_steps(self._walk(preparation.apply(points), self.rules_))
         self.labels_ = self.hierarchy_.labels(-1)
         return self
 
@@ -199,9 +197,35 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         -------
         hierarchy : Hierarchy of n_samples points
         """
+        steps = self.walk(X, k=k, p_tau=p_tau, graph=graph)
+        return Hierarchy.of_steps(steps, keep_last=self.rules_.as_released)
+
+    def walk(
+        self,
+        X: Any,
+        *,
+        k: int | None = None,
+        p_tau: float | None = None,
+        early_stop: bool | None = None,
+        graph: KnnGraph | None = None,
+    ) -> Iterator[LevelStep]:
+        """Group embeddings level by level: what `cluster` collects, graphs and scores with it.
+
+        Parameters
+        ----------
+        X, k, p_tau, graph
+            As for `cluster`.
+        early_stop : bool, optional
+            In place of the trained model's own.
+
+        Returns
+        -------
+        steps : iterator of LevelStep
+            The input is checked at once, each level is worked out when it is asked for.
+        """
         check_is_fitted(self, "network_")
-        points = self._read(X, reset=False)
-        rules = self.rules_
+        points = self._read(X, self.n_features_in_)
+        self._see_columns(X, points, reset=False)
         if graph is not None:
             if graph.n_nodes != len(points):
                 raise SettingError(
@@ -209,9 +233,12 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
                     "give the graph of these embeddings"
                 )
             k = graph.k
-        rules = replace(rules, k=rules.k if k is None else k)
-        rules = replace(rules, p_tau=rules.p_tau if p_tau is None else p_tau)
-        return self._cluster(self.preparation_.apply(points), rules, graph)
+        asked = {"k": k, "p_tau": p_tau, "early_stop": early_stop}
+        chosen = {name: value for name, value in asked.items() if value is not None}
+        rules = replace(self.rules_, **chosen)  # type: ignore[arg-type]
+        if graph is None:
+            check_k(rules.k, len(points))
+        return self._walk(self.preparation_.apply(points), rules, graph)
 
     def predict(self, X: Any) -> IntArray:
         """Group embeddings and give the final partition.
@@ -238,22 +265,10 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
 
     def save(self, folder: str | Path) -> Path:
         """Write the model to a folder (safetensors and JSON), whole or not at all."""
-        from hilander import __version__
-        from hilander.model.weights import StoredModel, write_model
+        from hilander.model_folder import save_model
 
         check_is_fitted(self, "network_")
-        mean = self.preparation_.mean
-        description = {
-            "hilander": __version__,
-            "normalise": self.preparation_.normalise,
-            "rules": asdict(self.rules_),
-            "parameters": self._plain_parameters(),
-            "training": self.summary_,
-        }
-        stored = StoredModel(self.network_, {} if mean is None else {"mean": mean}, description)
-        with folder_writer(Path(folder), MODEL_KIND) as inside:
-            write_model(stored, inside)
-            write_json(inside / HISTORY_FILE, self.history_)
+        save_model(self, Path(folder))
         return Path(folder)
 
     @classmethod
@@ -266,27 +281,9 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         device : str
             Where to run it.
         """
-        from hilander.model.learning import learning_from_dict
-        from hilander.model.weights import read_model
+        from hilander.model_folder import load_model
 
-        source = check_folder_kind(Path(folder), MODEL_KIND)
-        stored = read_model(source)
-        try:
-            parameters = dict(stored.description["parameters"]) | {"device": device}
-            if parameters["learning"] is not None:
-                parameters["learning"] = learning_from_dict(parameters["learning"])
-            model = cls(**parameters)
-            model.rules_ = Rules(**stored.description["rules"])
-            normalise = bool(stored.description["normalise"])
-            model.summary_ = stored.description["training"]
-        except (KeyError, TypeError) as error:
-            raise ModelError(f"{source} is not a model of this version ({error})") from error
-        model.preparation_ = Preparation(stored.arrays.get("mean"), normalise)
-        model.network_ = stored.network
-        model.n_features_in_ = stored.network.settings.dim
-        history = source / HISTORY_FILE
-        model.history_ = read_json(history) if history.is_file() else []
-        return model
+        return load_model(cls, Path(folder), device)
 
     @classmethod
     def from_reference(
@@ -328,25 +325,26 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
             hidden=shape.hidden, layers=shape.layers, heads=shape.heads, centre=False,
             early_stop=early_stop, device=device,
         )  # fmt: skip
-        model.network_ = network
+        model.network_, model.n_features_in_ = network, shape.dim
         model.rules_ = Rules(k_reference - 1, p_tau, early_stop, as_released=True)
         model.preparation_ = Preparation(None)
-        model.n_features_in_ = shape.dim
         model.history_, model.summary_ = [], {"imported_from": Path(path).name}
         return model
 
-    def _read(self, X: Any, *, reset: bool) -> FloatArray:
-        dim = None if reset else self.n_features_in_
-        points = as_embeddings(X, dim=dim, min_rows=_FEWEST_ROWS)
-        named = X if hasattr(X, "columns") else points
-        validate_data(self, named, reset=reset, skip_check_array=True)
+    def _read(self, X: Any, dim: int | None = None) -> FloatArray:
+        points = as_embeddings(X, min_rows=_FEWEST_ROWS)
+        if dim is not None and points.shape[1] != dim:
+            raise EmbeddingError(
+                f"X has {points.shape[1]} features, but HiLander is expecting {dim} features as "
+                "input, for it was trained on so many; use the embedder of the training set"
+            )
         check_varied(points)
         return points
 
-    def _read_labels(self, y: Any, n_rows: int) -> IntArray:
-        labels, _ = encode_labels(y, n_rows)
-        check_trainable(labels)
-        return labels
+    def _see_columns(self, X: Any, points: FloatArray, *, reset: bool) -> None:
+        """Learn, or compare, the number of features and the names a data frame gives them."""
+        named = X if hasattr(X, "columns") else points
+        validate_data(self, named, reset=reset, skip_check_array=True)
 
     def _plan(self, dim: int) -> TrainingPlan:
         """Everything that decides what is learned, from the parameters."""
@@ -382,18 +380,13 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         self.history_, self.summary_ = learned.history, learned.summary
         self.preparation_ = preparation
 
-    def _cluster(self, points: FloatArray, rules: Rules, graph: KnnGraph | None) -> Hierarchy:
+    def _walk(
+        self, points: FloatArray, rules: Rules, graph: KnnGraph | None = None
+    ) -> Iterator[LevelStep]:
         from hilander.model.predictor import Predictor
 
-        score = Predictor(self.network_, self.device)
-        steps = walk_levels(points, score, rules, graph=graph, verbose=self.verbose)
-        return Hierarchy.of_steps(steps, keep_last=rules.as_released)
-
-    def _plain_parameters(self) -> dict[str, Any]:
-        parameters = self.get_params(deep=False)
-        if parameters["learning"] is not None:
-            parameters["learning"] = asdict(parameters["learning"])
-        return {name: value for name, value in parameters.items() if name != "device"}
+        score = Predictor(self.network_, self.device, join_copies=not rules.as_released)
+        return walk_levels(points, score, rules, graph=graph, verbose=self.verbose)
 
     def _say(self, message: str) -> None:
         if self.verbose:

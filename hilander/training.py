@@ -9,8 +9,9 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
+from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -37,6 +38,26 @@ P_TAU_GRID = (*np.round(np.arange(0.05, 0.96, 0.05), 2).tolist(), 0.975, 0.99)
 K_GRID = (5, 10, 15, 20)
 TUNABLE = ("p_tau", "k", "features")
 FEWEST_VALIDATION_IDENTITIES = 3
+
+
+class SplitPlan(Protocol):
+    """What setting identities aside depends on."""
+
+    @property
+    def val_fraction(self) -> float:
+        """Share of the identities set aside."""
+
+    @property
+    def tune(self) -> tuple[str, ...]:
+        """What is chosen on them."""
+
+    @property
+    def seed(self) -> int:
+        """Which identities."""
+
+    @property
+    def fewest_points(self) -> int:
+        """Points needed on either side."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +91,15 @@ class TrainingPlan:
             raise SettingError(f"val_fraction={self.val_fraction!r} must be in [0, 1)")
         if unknown := set(self.tune) - set(TUNABLE):
             raise SettingError(f"tune={sorted(unknown)} is not known; choose from {TUNABLE}")
+
+    @property
+    def fewest_points(self) -> int:
+        """Points needed to build every graph."""
+        return max(self.rules.k, *(k for k, _ in self.learning.hierarchies)) + 1
+        seed: Any = self.seed
+        if not isinstance(seed, Integral) or seed < 0:
+            raise SettingError(f"seed={seed!r} must be a whole number >= 0")
+        object.__setattr__(self, "seed", int(seed))  # a numpy integer has no place in JSON
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,10 +155,10 @@ def learn_to_cluster(
     table: list[dict[str, Any]] = []
     if held_out.any():
         plan, trial_history, table = tune_plan(
-            features, labels, held_out, plan, _Stages(checkpoint_folder, mark, verbose)
+            features, labels, held_out, plan, Stages(checkpoint_folder, mark, verbose)
         )
     network, history = train_on(
-        features, labels, plan, _Stages(checkpoint_folder, mark, verbose), "train"
+        features, labels, plan, Stages(checkpoint_folder, mark, verbose), "train"
     )
     summary = {
         "n_points": len(labels),
@@ -141,7 +171,7 @@ def learn_to_cluster(
 
 
 @dataclass(frozen=True)
-class _Stages:
+class Stages:
     """Where the stages of one run keep their checkpoints, and whether they draw bars."""
 
     folder: Path | None
@@ -156,7 +186,7 @@ class _Stages:
         return Checkpoint(self.folder / f"{name}.safetensors", mark)
 
 
-def fingerprint(features: FloatArray, labels: IntArray, plan: TrainingPlan) -> str:
+def fingerprint(features: FloatArray, labels: IntArray, plan: Any) -> str:
     """A digest of the data and every setting, so that a checkpoint is taken up only by its run."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(json.dumps(asdict(plan), sort_keys=True).encode())
@@ -165,7 +195,7 @@ def fingerprint(features: FloatArray, labels: IntArray, plan: TrainingPlan) -> s
     return digest.hexdigest()
 
 
-def choose_held_out(labels: IntArray, plan: TrainingPlan) -> BoolArray:
+def choose_held_out(labels: IntArray, plan: SplitPlan) -> BoolArray:
     """Mark the points of the validation identities, shape (n_points,).
 
     None are marked when nothing is tuned, or when too few identities or points would be left on
@@ -178,8 +208,7 @@ def choose_held_out(labels: IntArray, plan: TrainingPlan) -> BoolArray:
         return nobody
     rng = np.random.default_rng([plan.seed, 1])
     held_out = np.isin(labels, rng.permutation(identities)[:n_held])
-    fewest = max(plan.rules.k, *(k for k, _ in plan.learning.hierarchies)) + 1
-    if min(held_out.sum(), (~held_out).sum()) < fewest:
+    if min(held_out.sum(), (~held_out).sum()) < plan.fewest_points:
         return nobody
     return held_out
 
@@ -189,7 +218,7 @@ def tune_plan(
     labels: IntArray,
     held_out: BoolArray,
     plan: TrainingPlan,
-    stages: _Stages,
+    stages: Stages,
 ) -> tuple[TrainingPlan, list[EpochRecord], list[dict[str, Any]]]:
     """Train on the other identities and take the settings that group the held-out ones best.
 
@@ -251,7 +280,7 @@ class Judge:
         taus = P_TAU_GRID if "p_tau" in self.plan.tune else (self.plan.rules.p_tau,)
         rows = []
         for k, graph in self.graphs.items():
-            score = remember_first(Predictor(network, self.plan.device))
+            score = remember_first(Predictor(network, self.plan.device, join_copies=True))
             for p_tau in taus:
                 rules = replace(self.plan.rules, k=k, p_tau=p_tau)
                 found = walk_levels(self.features, score, rules, graph=graph)
@@ -268,7 +297,7 @@ class Judge:
 
 
 def take_best(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The row with the highest F; of equally good ones the middle, which is safest to either side."""
+    """The row with the highest F; of equals the middle one, which is safest to either side."""
     highest = max(row["f"] for row in rows)
     winners = [row for row in rows if row["f"] == highest]
     return winners[len(winners) // 2]
@@ -293,7 +322,7 @@ def train_on(
     features: FloatArray,
     labels: IntArray,
     plan: TrainingPlan,
-    stages: _Stages,
+    stages: Stages,
     stage: str,
     judge: Judge | None = None,
 ) -> tuple[Lander, list[EpochRecord]]:

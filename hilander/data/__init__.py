@@ -14,6 +14,7 @@ from hilander.data.preparation import (
 from hilander.data.samples import make_identities
 from hilander.data.writing import (
     check_folder_kind,
+    check_output_folder,
     claim_folder,
     folder_writer,
     read_json,
@@ -29,6 +30,7 @@ __all__ = [
     "Preparation",
     "as_embeddings",
     "check_folder_kind",
+    "check_output_folder",
     "check_trainable",
     "check_varied",
     "claim_folder",

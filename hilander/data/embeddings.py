@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from hilander.data.arrays import FloatArray, row_blocks
 from hilander.data.arrow import matrix_from_arrow
-from hilander.errors import EmbeddingError
+from hilander.errors import EmbeddingError, EmbeddingTypeError
 
 _NUMBER_KINDS = "fiub"
 
@@ -122,7 +122,7 @@ def _from_objects(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     try:
         return array.astype(np.float64)
     except (ValueError, TypeError) as error:
-        raise EmbeddingError(
+        raise EmbeddingTypeError(
             f"{name} holds objects that are not numbers ({error}), expected numbers; "
             "pass only the feature columns and drop missing values"
         ) from error

@@ -215,7 +215,8 @@ def _describe_chunk(pixels: NDArray[np.float64]) -> NDArray[np.float64]:
         [cells[:, :-1, :-1], cells[:, :-1, 1:], cells[:, 1:, :-1], cells[:, 1:, 1:]], axis=3
     )  # (n, n_cells - 1, n_cells - 1, 4 * N_ORIENTATIONS)
     blocks = np.minimum(_scale_to_length_1(blocks), 0.2)
-    return _scale_to_length_1(blocks).reshape(n, -1)
+    n_values = (n_cells - 1) ** 2 * 4 * N_ORIENTATIONS
+    return _scale_to_length_1(blocks).reshape(n, n_values)
 
 
 def _scale_to_length_1(blocks: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -32,7 +32,7 @@ FONT_PACKAGES = (
 )
 """Distributions whose fonts are used; `pyproject.toml` lists the same in its ``demo`` extra."""
 
-MIN_FACES = 12  # matplotlib alone has 16: fewer means that no font package is there at all
+MIN_FACES = 40  # matplotlib alone has 16: too few views, and all of two designs
 INSTALL_HINT = "pip install 'hilander[demo]'"
 
 # A text face writes these. Mathematical and symbol fonts lack them: Computer Modern, for one, has
@@ -173,7 +173,7 @@ def _ink(font: Any, character: str) -> NDArray[np.uint8]:
     if width == 0 or height == 0:
         return np.zeros((0, 0), dtype=np.uint8)
     pixels: NDArray[np.uint8] = np.frombuffer(bytes(mask), dtype=np.uint8).reshape(height, width)
-    rows, columns = pixels.any(axis=1).nonzero()[0], pixels.any(axis=0).nonzero()[0]
+    rows, columns = np.flatnonzero(pixels.any(axis=1)), np.flatnonzero(pixels.any(axis=0))
     if not len(rows):
         return np.zeros((0, 0), dtype=np.uint8)
     return pixels[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]

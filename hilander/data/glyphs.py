@@ -5,6 +5,7 @@ identity with several code points (Latin A, Greek Α, Cyrillic А), so only one 
 kept; which ones look alike is measured on the pictures, not taken from a table.
 """
 
+import functools
 import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
@@ -139,12 +140,12 @@ def make_glyphs(size: int = 28, seed: int = 0, max_characters: int | None = None
         chosen = rng.choice(len(candidates), max_characters, replace=False)
         candidates = "".join(candidates[i] for i in np.sort(chosen))
     images = np.stack([draw_characters(face, candidates, size) for face in faces])
-    drawn = images.any(axis=(2, 3))  # (n_faces, n_characters)
+    drawn = np.asarray(images.any(axis=(2, 3)), dtype=np.bool_)  # (n_faces, n_characters)
 
     rows: list[tuple[int, int]] = []
     share = share_alike(images, ALIKE_CHARACTERS)
     for character in choose_distinct(share, drawn.sum(axis=0)).tolist():
-        covering = drawn[:, character].nonzero()[0]
+        covering = np.flatnonzero(drawn[:, character])
         if len(covering) < MIN_VIEWS:
             continue  # in the fonts' tables, but some of them leave it blank
         n_views = int(rng.integers(max(MIN_VIEWS, len(covering) // 2), len(covering) + 1))
@@ -164,12 +165,17 @@ def find_distinct_faces() -> list[FontFace]:
     The weights of a family step so finely that, at this size, a demibold next to a bold is the
     same picture again and no other view. Of two such faces the one that covers more is kept.
     """
+    return list(_distinct_faces())
+
+
+@functools.lru_cache(maxsize=1)
+def _distinct_faces() -> tuple[FontFace, ...]:
     faces = find_fonts()
     images = np.stack([draw_characters(face, BASIC_LETTERS) for face in faces], axis=1)
     kept = choose_distinct(
         share_alike(images, ALIKE_FACES), np.array([len(face.codepoints) for face in faces])
     )
-    return [faces[i] for i in kept]
+    return tuple(faces[i] for i in kept)
 
 
 def find_characters(faces: Sequence[FontFace]) -> str:
@@ -234,7 +240,7 @@ def share_alike(images: NDArray[np.uint8], bound: float) -> NDArray[np.float64]:
     n_both = np.zeros_like(n_alike)
     blur = ALIKE_BLUR_PX * size / 28
     for pictures in images:
-        drawn = pictures.any(axis=(1, 2)).nonzero()[0]
+        drawn = np.flatnonzero(pictures.any(axis=(1, 2)))
         soft = gaussian_filter(pictures[drawn].astype(np.float32), sigma=(0, blur, blur))
         soft = soft.reshape(len(drawn), size * size)  # (n_drawn, size^2)
         soft /= np.linalg.norm(soft, axis=1, keepdims=True)
@@ -260,20 +266,23 @@ def split_characters(characters: Sequence[str], seed: int = 0) -> GlyphSplit:
     -------
     split : GlyphSplit
     """
-    letters: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    by_letter: dict[str, list[str]] = defaultdict(list)
     for character in sorted(set(characters)):
-        letters[alphabet_of(character)][character.casefold()].append(character)
+        by_letter[character.casefold()].append(character)
+    # A letter is of its first member's alphabet: some capitals of Latin have their small in IPA.
+    by_alphabet: dict[str, list[list[str]]] = defaultdict(list)
+    for _, letter in sorted(by_letter.items()):
+        by_alphabet[alphabet_of(letter[0])].append(letter)
 
     rng = np.random.default_rng(seed)
     bounds = np.cumsum(list(SPLIT_SHARES.values()))
     chosen: dict[str, list[str]] = {name: [] for name in SPLIT_SHARES}
-    for _, by_letter in sorted(letters.items()):
-        groups = [by_letter[letter] for letter in sorted(by_letter)]
+    for _, letters in sorted(by_alphabet.items()):
         # Evenly spaced positions in [0, 1): each alphabet is divided in the same proportions.
-        positions = (rng.permutation(len(groups)) + 0.5) / len(groups)
+        positions = (rng.permutation(len(letters)) + 0.5) / len(letters)
         owners = np.searchsorted(bounds[:-1], positions, side="right")
-        for group, owner in zip(groups, owners.tolist(), strict=True):
-            chosen[list(SPLIT_SHARES)[owner]].extend(group)
+        for letter, owner in zip(letters, owners.tolist(), strict=True):
+            chosen[list(SPLIT_SHARES)[owner]].extend(letter)
     return GlyphSplit(**{name: tuple(sorted(members)) for name, members in chosen.items()})
 
 

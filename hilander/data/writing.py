@@ -90,6 +90,36 @@ def claim_folder(path: str | Path, kind: str) -> Path:
     return folder
 
 
+def check_output_folder(path: str | Path, kind: str) -> Path:
+    """Make sure, before long work starts, that its result can be written to a folder.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder; neither it nor those above it need to exist, and none is made.
+    kind : str
+        What it is going to hold, such as "model" or "run".
+
+    Returns
+    -------
+    folder : Path
+
+    Raises
+    ------
+    OutputError
+        As :func:`claim_folder`, or when nothing can be written where it would be made.
+    """
+    folder = _resolve(path)
+    with _output_errors(path):
+        _check_claimable(folder, kind)
+        above = next(parent for parent in folder.parents if parent.exists())
+        if not above.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        if not os.access(above, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return Path(path)
+
+
 @contextlib.contextmanager
 def folder_writer(path: str | Path, kind: str) -> Iterator[Path]:
     """Write a folder so that it is never seen half-written.

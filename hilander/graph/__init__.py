@@ -1,18 +1,33 @@
 """k-NN search and the (n, k) graph; edge scores from labels."""
 
+from hilander.graph.evidence import (
+    Background,
+    look_again,
+    measure_background,
+    n_evidence,
+    weigh_edges,
+)
 from hilander.graph.knn_graph import KnnGraph
+from hilander.graph.links import Links, cross_links
 from hilander.graph.nodes import Nodes, start_nodes
 from hilander.graph.scores import EdgeScores, edge_density, score_by_labels
 from hilander.graph.search import build_knn_graph, check_k, edge_affinity
 
 __all__ = [
+    "Background",
     "EdgeScores",
     "KnnGraph",
+    "Links",
     "Nodes",
     "build_knn_graph",
     "check_k",
+    "cross_links",
     "edge_affinity",
     "edge_density",
+    "look_again",
+    "measure_background",
+    "n_evidence",
     "score_by_labels",
     "start_nodes",
+    "weigh_edges",
 ]

@@ -44,8 +44,9 @@ class KnnGraph:
     affinity: FloatArray
 
     def __post_init__(self) -> None:
+        # Read-only memory, such as a mapped file, is copied: torch cannot look at it.
         neighbours = as_index_array(self.neighbours)
-        affinity = np.ascontiguousarray(self.affinity, dtype=np.float32)
+        affinity = np.require(self.affinity, np.float32, ("C", "W"))
         _check_shapes(neighbours, affinity)
         _check_neighbours(neighbours)
         _check_affinity(affinity)
@@ -83,7 +84,8 @@ class KnnGraph:
         """Read a graph that `save` wrote."""
         source = Path(path)
         try:
-            with np.load(source, allow_pickle=False) as arrays:
+            # Opened here: numpy leaves the file of a damaged archive open.
+            with open(source, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
                 neighbours, affinity = arrays["neighbours"], arrays["affinity"]
         except FileNotFoundError:
             raise FileFormatError(f"{source} does not exist; give a file that save wrote") from None
@@ -98,7 +100,7 @@ def as_index_array(neighbours: npt.ArrayLike) -> IntArray:
     indices = np.asarray(neighbours)
     if indices.dtype.kind not in "iu":
         raise GraphError(f"neighbours must be integers, got {indices.dtype}; pass row indices")
-    return np.ascontiguousarray(indices, dtype=np.int64)
+    return np.require(indices, np.int64, ("C", "W"))
 
 
 def _check_shapes(neighbours: IntArray, affinity: FloatArray) -> None:

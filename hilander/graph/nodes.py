@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hilander.data.arrays import FloatArray, IntArray
+from hilander.graph.links import Links
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,12 +25,15 @@ class Nodes:
         Number of points of each node.
     point : ndarray of shape (n_nodes,), int64
         The point that is each node's peak.
+    links : Links, optional
+        For super-nodes: the edges of the points that cross between them.
     """
 
     identity: FloatArray
     total: FloatArray
     size: IntArray
     point: IntArray
+    links: Links | None = None
 
     def __len__(self) -> int:
         return len(self.identity)

@@ -35,9 +35,9 @@ def build_knn_graph(features: FloatArray, k: int, *, verbose: bool = False) -> K
     """
     check_k(k, len(features))
     found = _search_exactly(features, k + 1, verbose)
-    neighbours = _drop_self(found)
-    affinity = edge_affinity(features, neighbours)
-    return KnnGraph(*_order_edges(neighbours, affinity))
+    # Ordered before one is dropped: the engine names equal ones in an order of its own.
+    ordered, affinity = _order_edges(found, edge_affinity(features, found))
+    return KnnGraph(*_drop_self(ordered, affinity))
 
 
 def check_k(k: int, n_nodes: int) -> None:
@@ -86,12 +86,12 @@ def _search_exactly(features: FloatArray, count: int, verbose: bool) -> IntArray
     return found
 
 
-def _drop_self(found: IntArray) -> IntArray:
+def _drop_self(found: IntArray, affinity: FloatArray) -> tuple[IntArray, FloatArray]:
     """Remove each row's own index from shape (n, k + 1), or its last entry if it is not there."""
     is_self = found == np.arange(len(found))[:, None]
     is_self[~is_self.any(axis=1), -1] = True
-    others: IntArray = found[~is_self].reshape(len(found), -1)
-    return others
+    shape = (len(found), -1)
+    return found[~is_self].reshape(shape), affinity[~is_self].reshape(shape)
 
 
 def _order_edges(neighbours: IntArray, affinity: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -36,14 +36,15 @@ class Checkpoint:
         self, network: Lander, optimizer: torch.optim.Optimizer, history: list[EpochRecord]
     ) -> None:
         """Write the state in place of the last one, whole or not at all."""
-        from safetensors.torch import save_file
+        from safetensors.torch import save
 
         tensors = {f"network/{key}": value for key, value in network.state_dict().items()}
         tensors |= _optimizer_tensors(optimizer)
         tensors = {key: value.detach().cpu().contiguous() for key, value in tensors.items()}
         header = {"fingerprint": self.fingerprint, "history": json.dumps(history)}
         with write_atomically(self.path) as temporary:
-            save_file(tensors, temporary, metadata=header)
+            # By Python: safetensors' own writer hides a full disk behind an error of its own.
+            temporary.write_bytes(save(tensors, metadata=header))
 
     def restore(self, network: Lander, optimizer: torch.optim.Optimizer) -> list[EpochRecord]:
         """Load the state if there is one of this run, and give its history (else [])."""

@@ -71,7 +71,7 @@ class GraphConvolution(nn.Module):
         encoded : Tensor of shape (n_centres, width_out)
         """
         mixed = mix_neighbours(x, neighbours, convolution_weights(affinity))
-        return F.relu(self.linear(torch.cat([x[centres], mixed], dim=1)))
+        return F.relu(self.linear(torch.cat([x.index_select(0, centres), mixed], dim=1)))
 
 
 class GraphAttention(nn.Module):
@@ -98,8 +98,10 @@ class GraphAttention(nn.Module):
         """Encode the centres; `affinity` is not used (see `GraphConvolution` for shapes)."""
         source = torch.einsum("how,ho->wh", self.weight, self.attend_source)  # (width_in, heads)
         centre = torch.einsum("how,ho->wh", self.weight, self.attend_centre)
-        from_source = (x @ source)[neighbours]  # (n_centres, k, heads)
-        from_centre = (x @ centre)[centres].unsqueeze(1)  # (n_centres, 1, heads)
+        # Gathered by embedding: the gradient of plain indexing is summed in an order that depends
+        # on the number of threads.
+        from_source = F.embedding(neighbours, x @ source)  # (n_centres, k, heads)
+        from_centre = F.embedding(centres, x @ centre).unsqueeze(1)  # (n_centres, 1, heads)
         logits = F.leaky_relu(from_source + from_centre, _NEGATIVE_SLOPE)
         alpha = logits.softmax(dim=1)
 

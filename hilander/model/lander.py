@@ -88,7 +88,7 @@ class Lander(nn.Module):
         """
         encoded = self.encode(x, batch)
         sources = self.linkage.of_source(encoded)
-        centres = self.linkage.of_centre(encoded[batch.nodes])
+        centres = self.linkage.of_centre(encoded.index_select(0, batch.nodes))
         logits: Tensor = self.linkage(sources, centres, batch.neighbours)
         return logits
 

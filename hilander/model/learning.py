@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -65,10 +66,11 @@ class LearningSettings:
 
     def __post_init__(self) -> None:
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
-        if self.epochs < 1 or self.batch_size < 1:
-            raise SettingError(
-                f"epochs={self.epochs!r} and batch_size={self.batch_size!r} must be >= 1"
-            )
+        for name in ("epochs", "batch_size"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < 1:
+                raise SettingError(f"{name}={value!r} must be a whole number >= 1")
+            object.__setattr__(self, name, int(value))  # a numpy integer has no place in JSON
         if not self.hierarchies or any(min(pair) < 1 for pair in self.hierarchies):
             raise SettingError(
                 f"hierarchies={self.hierarchies!r} must be pairs (k, levels), each >= 1"

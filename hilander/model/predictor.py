@@ -16,6 +16,8 @@ from hilander.model.lander import Lander, same_probability
 from hilander.model.settings import Features
 
 _NODE_BLOCK = 8_192
+# Equal rows have a cosine of 1 up to the rounding of a float32 sum.
+_COPY_AFFINITY = 1 - 2e-6
 
 
 def show_nodes(nodes: Nodes, features: Features) -> FloatArray:
@@ -48,10 +50,14 @@ class Predictor:
     network : Lander
     device : str
         "auto" takes a GPU if there is one.
+    join_copies : bool
+        Hold exact copies to be one identity, whatever the network says of a pair it was never
+        shown in training.
     """
 
     network: Lander
     device: str = "auto"
+    join_copies: bool = False
 
     def __call__(self, graph: KnnGraph, nodes: Nodes) -> EdgeScores:
         """Linkage of every edge and density of every node.
@@ -71,6 +77,8 @@ class Predictor:
             x = torch.from_numpy(show_nodes(nodes, network.settings.features)).to(place)
             sources, centres = self._map_nodes(x, graph, place)
             linkage = self._score_edges(sources, centres, graph, place)
+        if self.join_copies:
+            linkage[graph.affinity >= _COPY_AFFINITY] = 1
         return EdgeScores(linkage, edge_density(graph.affinity, linkage))
 
     def encode(self, graph: KnnGraph, nodes: Nodes) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
+from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
 from hilander.errors import ModelError, SettingError
@@ -49,10 +50,12 @@ class NetworkSettings:
         check_choice("encoder", self.encoder, ENCODERS)
         for name, least in (("dim", 1), ("hidden", 2), ("layers", 1), ("heads", 1)):
             value = getattr(self, name)
-            if not isinstance(value, int) or value < least:
+            if not isinstance(value, Integral) or value < least:
                 raise SettingError(f"{name}={value!r} must be a whole number >= {least}")
-        if not 0 <= self.dropout < 1:
-            raise SettingError(f"dropout={self.dropout!r} must be in [0, 1)")
+            object.__setattr__(self, name, int(value))  # a numpy integer has no place in JSON
+        dropout: Any = self.dropout
+        if not isinstance(dropout, Real) or not 0 <= float(dropout) < 1:
+            raise SettingError(f"dropout={dropout!r} must be in [0, 1)")
 
     @property
     def input_width(self) -> int:

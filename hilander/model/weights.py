@@ -40,12 +40,13 @@ class StoredModel:
 
 def write_model(model: StoredModel, folder: Path) -> None:
     """Write a model's files into an open folder."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     weights = model.network.state_dict()
     tensors = {_NETWORK + key: value.detach().cpu().numpy() for key, value in weights.items()}
     tensors |= {_ARRAY + key: np.ascontiguousarray(value) for key, value in model.arrays.items()}
-    save_file(tensors, folder / WEIGHTS_FILE)
+    # Written by Python: safetensors' own writer hides a full disk behind an error of its own.
+    (folder / WEIGHTS_FILE).write_bytes(save(tensors))
     description = model.description | {"network": model.network.settings.to_dict()}
     write_json(folder / DESCRIPTION_FILE, description)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hilander.data.arrays import FloatArray, IntArray
+from hilander.data.arrays import BoolArray, FloatArray, IntArray
 from hilander.graph import EdgeScores, KnnGraph
 
 
@@ -54,15 +54,26 @@ def choose_parents(
     parents : Parents of n_nodes nodes
     """
     nodes = np.arange(graph.n_nodes)
-    own, other = scores.density[:, None], scores.density[graph.neighbours]
     if strict:
-        candidate = (other > own) & (scores.linkage > p_tau)
+        denser = scores.density[graph.neighbours] > scores.density[:, None]
+        candidate = denser & (scores.linkage > p_tau)
     else:
-        denser = (other > own) | ((other == own) & (graph.neighbours < nodes[:, None]))
-        candidate = denser & (scores.linkage >= p_tau)
+        candidate = is_denser(graph, scores.density) & (scores.linkage >= p_tau)
 
     best = np.where(candidate, scores.linkage, -np.inf).argmax(axis=1)
     has_parent = candidate[nodes, best]
     index = np.where(has_parent, graph.neighbours[nodes, best], nodes)
     linkage = np.where(has_parent, scores.linkage[nodes, best], np.float32(np.nan))
     return Parents(index, linkage.astype(np.float32))
+
+
+def is_denser(graph: KnnGraph, density: FloatArray) -> BoolArray:
+    """Whether each neighbour comes later in the order of density, shape (n_nodes, k).
+
+    Of two nodes of equal density the one with the lower index counts as denser.
+    """
+    own, other = density[:, None], density[graph.neighbours]
+    denser: BoolArray = (other > own) | (
+        (other == own) & (graph.neighbours < np.arange(graph.n_nodes)[:, None])
+    )
+    return denser

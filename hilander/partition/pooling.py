@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from hilander.data.arrays import IntArray
-from hilander.graph import Nodes
+from hilander.graph import EdgeScores, KnnGraph, Links, Nodes, cross_links
+from hilander.graph.edges import logit_of
 
 
-def merge_nodes(nodes: Nodes, labels: IntArray, peaks: IntArray) -> Nodes:
+def merge_nodes(
+    nodes: Nodes, labels: IntArray, peaks: IntArray, links: Links | None = None
+) -> Nodes:
     """Pool the nodes of each tree into one.
 
     Parameters
@@ -18,6 +21,7 @@ def merge_nodes(nodes: Nodes, labels: IntArray, peaks: IntArray) -> Nodes:
         Tree of each node.
     peaks : ndarray of shape (n_trees,)
         Peak of each tree.
+    links : Links of the trees, optional
 
     Returns
     -------
@@ -34,4 +38,25 @@ def merge_nodes(nodes: Nodes, labels: IntArray, peaks: IntArray) -> Nodes:
         total=membership @ nodes.total,
         size=np.add.reduceat(nodes.size[by_tree], starts[:-1]),
         point=nodes.point[peaks],
+        links=links,
     )
+
+
+def link_trees(
+    nodes: Nodes, graph: KnnGraph, scores: EdgeScores, labels: IntArray, n_trees: int
+) -> Links:
+    """Sum the edges of the points that cross between trees.
+
+    Parameters
+    ----------
+    nodes : Nodes of the level
+        With the links so far, unless they are points.
+    graph, scores
+        Of the level; used if the nodes are points.
+    labels : ndarray of shape (n_nodes,)
+        Tree of each node.
+    n_trees : int
+    """
+    if nodes.links is not None:
+        return nodes.links.merge(labels, n_trees)
+    return cross_links(graph, scores.linkage, logit_of(scores.linkage), labels, n_trees)

@@ -22,11 +22,15 @@ def find_roots(parent: IntArray) -> IntArray:
     -------
     root : ndarray of shape (n_nodes,)
     """
-    root = np.asarray(parent, dtype=np.int64)
+    parent = np.asarray(parent, dtype=np.int64)
+    root = parent
     for _ in range(max(len(root), 2).bit_length() + 1):
         further = root[root]
         if np.array_equal(further, root):
-            return root
+            # Doubling comes to rest on a cycle of 2, 4, 8 … nodes as well, but not on a root.
+            if np.array_equal(parent[root], root):
+                return root
+            break
         root = further
     raise GraphError("the parents form a cycle; every parent must come later in one fixed order")
 

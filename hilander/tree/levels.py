@@ -21,7 +21,14 @@ from hilander.graph import (
     score_by_labels,
     start_nodes,
 )
-from hilander.partition import Parents, choose_parents, label_trees, merge_nodes
+from hilander.partition import (
+    Parents,
+    choose_parents,
+    decode,
+    label_trees,
+    link_trees,
+    merge_nodes,
+)
 from hilander.tree.rules import Rules
 
 Scorer = Callable[[KnnGraph, Nodes], EdgeScores]
@@ -92,7 +99,7 @@ def walk_levels(
         scores = score(graph, nodes)
         if not rules.as_released:
             scores = scores.settle_ties()
-        parents = choose_parents(graph, scores, rules.p_tau, strict=rules.as_released)
+        parents = _decode(graph, scores, rules, level)
         labels, peaks = label_trees(parents.index)
         stops_early = rules.says_stop(parents.n_edges, added_before)
         yield LevelStep(nodes, graph, scores, parents, labels, peaks, stops_early)
@@ -100,9 +107,16 @@ def walk_levels(
         added_before = parents.n_edges
         if added_before == 0 or (rules.early_stop and stops_early):
             return
-        nodes = merge_nodes(nodes, labels, peaks)
+        links = link_trees(nodes, graph, scores, labels, len(peaks)) if rules.keep_links else None
+        nodes = merge_nodes(nodes, labels, peaks, links)
         if not rules.can_cluster(len(nodes)):
             return
+
+
+def _decode(graph: KnnGraph, scores: EdgeScores, rules: Rules, level: int) -> Parents:
+    if rules.as_released:
+        return choose_parents(graph, scores, rules.p_tau, strict=True)
+    return decode(graph, scores, rules.threshold(level), rules.decoder)
 
 
 def _search_features(nodes: Nodes, rules: Rules) -> FloatArray:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
 
 from hilander.errors import SettingError
+from hilander.partition import DECODERS, Decoder
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,12 @@ class Rules:
         Never build more levels than this.
     search_average : bool
         Search neighbours by the average feature in place of the identity feature.
+    decoder : {"parents", "contract"}
+        How edges become clusters; see `hilander.partition.decode`.
+    p_tau_merge : float, optional
+        `p_tau` of the levels after the first; None for the same.
+    keep_links : bool
+        Carry the edges of the points along, as evidence for merging super-nodes.
     as_released : bool
         Follow the released code to the letter: a parent must be strictly denser and its linkage
         strictly above p_tau; its k counts the node itself, in the early stop and in the smallest
@@ -36,15 +45,27 @@ class Rules:
     early_stop: bool = False
     max_levels: int = 100
     search_average: bool = False
+    decoder: Decoder = "parents"
+    p_tau_merge: float | None = None
+    keep_links: bool = False
     as_released: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.k, int) or self.k < 1:
-            raise SettingError(f"k={self.k!r} must be a whole number >= 1")
-        if not 0 <= self.p_tau <= 1:
-            raise SettingError(f"p_tau={self.p_tau!r} is not a probability; use 0 to 1")
-        if self.max_levels < 1:
-            raise SettingError(f"max_levels={self.max_levels!r} must be >= 1")
+        for name in ("k", "max_levels"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < 1:
+                raise SettingError(f"{name}={value!r} must be a whole number >= 1")
+            object.__setattr__(self, name, int(value))  # a numpy integer has no place in JSON
+        if self.decoder not in DECODERS:
+            raise SettingError(f"decoder={self.decoder!r} is not known; use one of {DECODERS}")
+        p_tau: Any = self.p_tau
+        if not isinstance(p_tau, Real) or not 0 <= float(p_tau) <= 1:
+            raise SettingError(f"p_tau={p_tau!r} is not a probability; use 0 to 1")
+        object.__setattr__(self, "p_tau", float(p_tau))
+
+    def threshold(self, level: int) -> float:
+        """The p_tau of a level."""
+        return self.p_tau if level == 0 or self.p_tau_merge is None else self.p_tau_merge
 
     @property
     def stopping_k(self) -> int:

@@ -10,9 +10,12 @@ import numpy.typing as npt
 
 from hilander.data.writing import check_folder_kind, folder_writer
 from hilander.errors import FileFormatError
+from hilander.graph import EdgeScores, KnnGraph
+from hilander.tree.extras import GRAPH_FILE
 
 if TYPE_CHECKING:
     from hilander.tree.hierarchy import Hierarchy
+    from hilander.tree.levels import LevelStep
 
 HIERARCHY_FILE = "hierarchy.npz"
 CLUSTERS_FILE = "clusters.parquet"
@@ -40,6 +43,47 @@ def write_hierarchy(hierarchy: Hierarchy, folder: Path, ids: npt.ArrayLike | Non
     hierarchy.to_parquet(folder / CLUSTERS_FILE, ids)
 
 
+def write_scored_graph(step: LevelStep, folder: Path) -> None:
+    """Write the neighbours, affinity and linkage of one level into an open run folder.
+
+    `KnnGraph.load` reads the file too: it is the graph of the points, for another run.
+    """
+    graph = step.graph
+    np.savez(
+        folder / GRAPH_FILE,
+        neighbours=graph.neighbours,
+        affinity=graph.affinity,
+        linkage=step.scores.linkage,
+        density=step.scores.density,
+    )
+
+
+def load_scored_graph(folder: str | Path) -> tuple[KnnGraph, EdgeScores]:
+    """Read the first level's graph of a run folder, and what the model said of its edges.
+
+    Returns
+    -------
+    graph : KnnGraph of n_points nodes
+    scores : EdgeScores of that graph
+
+    Raises
+    ------
+    FileFormatError
+        When the run has no graph, or its file is damaged.
+    """
+    path = check_folder_kind(Path(folder), RUN_KIND) / GRAPH_FILE
+    graph = KnnGraph.load(path)
+    try:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+            scores = EdgeScores(arrays["linkage"], arrays["density"])
+    except Exception as error:  # zipfile and zlib raise kinds of their own on a damaged file
+        message = f"{path} holds no linkage ({error}); run `hilander cluster` again"
+        raise FileFormatError(message) from error
+    if scores.linkage.shape != graph.neighbours.shape:
+        raise FileFormatError(f"{path}: linkage and neighbours differ in shape; cluster again")
+    return graph, scores
+
+
 def load_hierarchy(folder: str | Path) -> Hierarchy:
     """Read a run folder."""
     from hilander.tree.hierarchy import Hierarchy, Level
@@ -47,7 +91,7 @@ def load_hierarchy(folder: str | Path) -> Hierarchy:
     check_folder_kind(Path(folder), RUN_KIND)
     path = Path(folder) / HIERARCHY_FILE
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             levels = [
                 Level(
                     **{name: arrays[f"{number}/{name}"] for name in _ARRAYS},

@@ -67,7 +67,7 @@ def test_a_picture_fills_its_square_up_to_the_margin_and_is_centred(faces):
 
 
 def test_too_small_a_picture_is_refused(faces):
-    with pytest.raises(SettingError, match="size=4.*use size >= 8"):
+    with pytest.raises(SettingError, match=r"size=4.*use size >= 8"):
         draw_characters(faces[0], "A", size=4)
 
 

@@ -4,7 +4,7 @@ import unicodedata
 import numpy as np
 import pytest
 
-from hilander.data.glyph_fonts import find_fonts
+from hilander.data.glyph_fonts import draw_characters, find_fonts
 from hilander.data.glyphs import (
     ALIKE_CHARACTERS,
     ALPHABETS,
@@ -86,9 +86,8 @@ def test_no_two_identities_look_alike_in_most_of_the_faces_they_share(glyphs):
     assert not [pair for pair, count in both.items() if count >= 4 and same[pair] > 0.75 * count]
 
 
+@pytest.mark.usefixtures("glyphs")  # skips without fonts
 def test_the_same_shape_in_three_scripts_is_one_identity():
-    from hilander.data.glyph_fonts import draw_characters
-
     faces = find_distinct_faces()
     characters = "AΑАoοоZΖQЖΨ"  # Latin, Greek and Cyrillic A; the three small o; Latin and Greek Z
     images = np.stack([draw_characters(face, characters) for face in faces])
@@ -118,6 +117,7 @@ def test_of_things_that_look_alike_the_one_of_higher_priority_is_kept():
     assert choose_distinct(share, np.array([1, 2, 5, 5])).tolist() == [1, 2]
 
 
+@pytest.mark.usefixtures("glyphs")
 def test_candidates_are_letters_and_digits_that_enough_faces_cover():
     faces = find_distinct_faces()
     characters = find_characters(faces)
@@ -145,6 +145,7 @@ def test_upper_and_lower_case_of_a_letter_are_in_one_split():
     assert all(owner[c] == owner[c.lower()] for c in characters if c.lower() in owner)
 
 
+@pytest.mark.usefixtures("glyphs")
 def test_every_split_has_every_alphabet_in_its_share():
     characters = find_characters(find_distinct_faces())
     split = split_characters(characters)

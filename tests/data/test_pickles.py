@@ -1,6 +1,7 @@
 import io
 import os
 import pickle
+import re
 import struct
 from typing import ClassVar
 
@@ -127,7 +128,7 @@ def _hostile(trap):
         "inside the pair": pickle.dumps((np.ones((2, 2)), _Call(os.system, command))),
         "inside an object array": pickle.dumps((_boxed(_Call(os.system, command)), [1])),
         "object labels": pickle.dumps((np.ones((1, 2)), _boxed(_Call(eval, code)))),
-        "a dotted name": b"\x80\x04\x8c\x05numpy\x94\x8c\x10ndarray.__class__\x94\x93.",
+        "a dotted name": b"\x80\x04\x8c\x05numpy\x94\x8c\x11ndarray.__class__\x94\x93.",
         "numpy's own loader": b"cnumpy\nload\n(S'x'\ntR.",
         "numpy's own runner": b"cnumpy.testing._private.utils\nrunstring\n(S'1'\n}tR.",
         "builtins by INST": b"(S'" + command.encode() + b"'\nios\nsystem\n.",
@@ -149,6 +150,24 @@ def test_a_hostile_pickle_does_nothing(tmp_path, attack):
         read_pickle_arrays(path)
     assert "\n" not in str(caught.value)
     assert not trap.exists()
+
+
+@pytest.mark.parametrize(
+    ("attack", "message"),
+    [
+        ("os.system", "asks for posix.system, expected numpy arrays only"),
+        ("a chain of getattr", "asks for builtins.getattr"),
+        ("a dotted name", "asks for numpy.ndarray.__class__"),
+        ("state of a function", "sets the state of a function"),
+        ("slots of a function", "sets the state of a function"),
+        ("another codec", "encodes text as 'rot13'"),
+        ("an extension", "asks for extension 1"),
+    ],
+)
+def test_a_refusal_names_what_the_pickle_asked_for(tmp_path, attack, message):
+    (tmp_path / "a.pkl").write_bytes(_hostile(tmp_path / "trap")[attack])
+    with pytest.raises(FileFormatError, match=re.escape(message)):
+        read_pickle_arrays(tmp_path / "a.pkl")
 
 
 def test_the_attacks_are_real(tmp_path):

@@ -1,0 +1,43 @@
+# `make check` is exactly what CI runs.
+PYTHON ?= python3
+VENV ?= .venv
+JOBS ?= 2
+DEMO ?= demo-run
+
+BIN := $(VENV)/bin
+READY := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test lint check bench clean
+
+help: ## Show what there is.
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(READY) ## Make .venv and install the package into it.
+
+# The stamp is older than these when what has to be installed may have changed.
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	touch $(READY)
+
+demo: $(READY) ## Train on some characters, group others, and show it (3 to 5 minutes).
+	$(BIN)/hilander demo -o $(DEMO)
+
+test: $(READY) ## Run the tests.
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
+
+lint: $(READY) ## Look at the code without running it: ruff and mypy.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+check: lint test ## Everything CI runs.
+
+bench: $(READY) ## Measure, append to benchmarks/results/, and draw the tables anew (hours).
+	$(BIN)/python -m benchmarks.faithful run
+	$(BIN)/python -m benchmarks.faithful render
+
+clean: ## Remove what make and the tools made; .venv stays.
+	rm -rf $(DEMO) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +

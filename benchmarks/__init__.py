@@ -1,0 +1,1 @@
+"""Measurements: one JSONL row a run, tables rendered from rows."""

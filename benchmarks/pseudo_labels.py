@@ -1,0 +1,284 @@
+"""Learning from pseudo-labels: how good an embedder becomes that learns from clusters.
+
+An embedder is trained on labelled classes. It embeds unlabelled pictures of other classes; each method
+clusters them, and the embedder is trained on with the clusters as labels. What it is then worth is
+measured on pictures of classes that neither has seen, by FNMR at FMR and FNIR at FPIR, beside training
+on nothing more and training on the true labels.
+
+    python -m benchmarks.pseudo_labels run [--images glyphs] [--methods NAMES] [--seeds 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+from torch.nn import functional as F
+
+from benchmarks.rows import RESULTS, append_row, describe_circumstances
+from hilander.comparison import choose_methods
+from hilander.data import learn_preparation
+from hilander.errors import SettingError
+from hilander.peers.method import Method, Problem, noise_to_singletons
+from hilander.peers.protocol import make_graph, tune_method
+from hilander.validation import score_clustering
+from hilander.validation.verification import score_verification
+
+ROWS = RESULTS / "pseudo_labels.jsonl"
+FMR, FPIR = (1e-3, 1e-4), (1e-1, 1e-2)
+NOTHING, TRUTH = "labelled classes only", "true labels"
+MakeNetwork = Callable[[int], nn.Module]
+Images = NDArray[np.uint8]
+Labels = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Training:
+    """How an embedder is trained.
+
+    Parameters
+    ----------
+    epochs, batch_size : int
+    learning_rate : float
+        Of AdamW, annealed along a cosine.
+    scale, margin : float
+        Of the cosine softmax: logits are ``scale (cos - margin [true class])``.
+    fewest : int
+        Pseudo-classes of fewer pictures teach nothing and are left out.
+    seed : int
+    """
+
+    epochs: int = 12
+    batch_size: int = 256
+    learning_rate: float = 2e-3
+    scale: float = 16.0
+    margin: float = 0.2
+    fewest: int = 2
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Pictures in three parts of disjoint classes."""
+
+    labelled: tuple[Images, Labels]
+    unlabelled: tuple[Images, Labels]
+    unseen: tuple[Images, Labels]
+
+
+def split_classes(
+    images: Images, labels: Labels, seed: int = 0, shares: tuple[float, float] = (0.3, 0.4)
+) -> Split:
+    """Part the classes: labelled, unlabelled, unseen.
+
+    Parameters
+    ----------
+    images : ndarray of shape (n, height, width) or (n, channels, height, width), uint8
+    labels : ndarray of shape (n,)
+    seed : int
+    shares : pair of float
+        Of the labelled and the unlabelled classes; the rest is unseen.
+    """
+    codes = np.unique(labels, return_inverse=True)[1]
+    n_classes = int(codes.max()) + 1
+    ends = np.round(np.cumsum(shares) * n_classes).astype(int)
+    if not 1 < ends[0] < ends[1] < n_classes - 1:
+        raise SettingError(f"got {n_classes} classes, too few for three parts; give more")
+    part = np.searchsorted(ends, np.random.default_rng(seed).permutation(n_classes), "right")
+    return Split(*((images[part[codes] == p], codes[part[codes] == p]) for p in range(3)))
+
+
+class SmallEmbedder(nn.Module):
+    """Three convolutions and a linear map; for grey pictures of about 28 by 28."""
+
+    def __init__(self, dim: int = 64, channels: int = 1) -> None:
+        super().__init__()
+        widths = (channels, 16, 32, 64)
+        layers: list[nn.Module] = []
+        for before, after in zip(widths[:-1], widths[1:], strict=True):
+            layers += [
+                nn.Conv2d(before, after, 3, stride=2, padding=1), nn.BatchNorm2d(after), nn.ReLU()
+            ]  # fmt: skip
+        self.layers = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(3), nn.Flatten())
+        self.project = nn.Linear(64 * 9, dim)
+
+    def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+        """Embeddings of unit length, shape (n, dim), of pictures (n, channels, height, width)."""
+        return F.normalize(self.project(self.layers(pictures)), dim=1)
+
+
+def make_small_embedder(seed: int) -> nn.Module:
+    """A small network whose first weights depend on the seed alone."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return SmallEmbedder()
+
+
+def as_pictures(images: Images) -> torch.Tensor:
+    """Pictures as float tensors of shape (n, channels, height, width), in [0, 1]."""
+    pictures = torch.from_numpy(np.ascontiguousarray(images)).float() / 255
+    return pictures.unsqueeze(1) if pictures.ndim == 3 else pictures
+
+
+def train_embedder(network: nn.Module, images: Images, labels: Labels, settings: Training) -> None:
+    """Train an embedder in place to tell classes apart, by a cosine softmax with a margin.
+
+    Parameters
+    ----------
+    network : Module that maps (n, channels, height, width) to unit rows (n, dim)
+    images : ndarray of shape (n, ...), uint8
+    labels : ndarray of shape (n,)
+    settings : Training
+    """
+    codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)[1:]
+    kept = sizes[codes] >= settings.fewest
+    images, codes = images[kept], np.unique(codes[kept], return_inverse=True)[1]
+    if not len(codes) or codes.max() < 1:
+        return  # one class or none: nothing to tell apart
+    pictures, classes = as_pictures(images), torch.from_numpy(codes)
+    dim = network(pictures[:2]).shape[1]
+    generator = torch.Generator().manual_seed(settings.seed)
+    centres = nn.Parameter(torch.randn(int(codes.max()) + 1, dim, generator=generator))
+    optimizer = torch.optim.AdamW([*network.parameters(), centres], settings.learning_rate)
+    n_batches = max(1, len(codes) // settings.batch_size)
+    anneal = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.epochs * n_batches)
+    network.train()
+    for _ in range(settings.epochs):
+        for rows in torch.randperm(len(codes), generator=generator).tensor_split(n_batches):
+            cosine = network(pictures[rows]) @ F.normalize(centres, dim=1).T
+            margin = F.one_hot(classes[rows], len(centres)) * settings.margin
+            loss = F.cross_entropy(settings.scale * (cosine - margin), classes[rows])
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
+            anneal.step()
+
+
+def embed(network: nn.Module, images: Images) -> NDArray[np.float32]:
+    """Embeddings of unit length, shape (n, dim), float32."""
+    network.eval()
+    with torch.inference_mode():
+        parts = [network(part) for part in as_pictures(images).split(1024)]
+    rows = torch.cat(parts).numpy().astype(np.float32)
+    return np.ascontiguousarray(
+        rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    )
+
+
+def cluster_with(method: Method, labelled: tuple[Any, Any], unlabelled: Any, seed: int) -> Any:
+    """Tune a method on labelled embeddings and cluster unlabelled ones."""
+    features, labels = labelled
+    codes = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    preparation = learn_preparation(features, "auto", labels=codes)
+    points, others = preparation.apply(features), preparation.apply(unlabelled)
+    train = Problem(points, make_graph(points), seed)
+    tuned = tune_method(method, train, codes)
+    fitted = method.fit(train, codes, tuned.params) if method.needs_labels else None
+    problem = Problem(others, make_graph(others), seed)
+    state = method.start(problem, fitted, tuned.params)
+    return noise_to_singletons(method.cluster(problem, state, tuned.params))
+
+
+def run_seed(
+    split: Split, methods: Sequence[Method], seed: int, make_network: MakeNetwork
+) -> list[dict[str, Any]]:
+    """Rows of one seed: the embedder before, with each method's clusters, with true labels."""
+    first = Training(seed=seed)
+    base = make_network(seed)
+    train_embedder(base, *split.labelled, first)
+    labelled = embed(base, split.labelled[0]), split.labelled[1]
+    unlabelled = embed(base, split.unlabelled[0])
+    rows = [{"labels": NOTHING, "seed": seed, **_verify(base, split)}]
+    for method in methods:
+        row: dict[str, Any] = {"labels": method.name, "seed": seed}
+        try:
+            method.check_installed()
+            start = perf_counter()
+            found = cluster_with(method, labelled, unlabelled, seed)
+            row["cluster_seconds"] = perf_counter() - start
+            row["bcubed_f"] = score_clustering(split.unlabelled[1], found).bcubed.f
+            rows.append(row | _learn_on(split, found, base, make_network, first))
+        except Exception as error:
+            rows.append(row | {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"})
+    truth = _learn_on(split, split.unlabelled[1], base, make_network, first)
+    return [*rows, {"labels": TRUTH, "seed": seed, "bcubed_f": 1.0, **truth}]
+
+
+def _learn_on(
+    split: Split, labels: Any, base: nn.Module, make_network: MakeNetwork, settings: Training
+) -> dict[str, float]:
+    """Go on from the base with labelled and pseudo-labelled pictures together, and verify."""
+    network = make_network(settings.seed)
+    network.load_state_dict(base.state_dict())
+    images = np.concatenate([split.labelled[0], split.unlabelled[0]])
+    known = np.unique(split.labelled[1], return_inverse=True)[1]
+    together = np.concatenate([known, labels + known.max() + 1])
+    train_embedder(network, images, together, settings)
+    return _verify(network, split)
+
+
+def _verify(network: nn.Module, split: Split) -> dict[str, float]:
+    features = embed(network, split.unseen[0])
+    scores = score_verification(features, split.unseen[1], fmr=FMR, fpir=FPIR)
+    found = {f"fnmr@{rate:g}": value for rate, value in scores.fnmr.items()}
+    return found | {f"fnir@{rate:g}": value for rate, value in scores.fnir.items()}
+
+
+def format_pseudo_labels(rows: Sequence[dict[str, Any]]) -> str:
+    """Lay rows out as a Markdown table, the mean over seeds; lower errors are better."""
+    if not rows:
+        return "Not run yet: `python -m benchmarks.pseudo_labels run`."
+    names = [f"fnmr@{rate:g}" for rate in FMR] + [f"fnir@{rate:g}" for rate in FPIR]
+    titles = [f"FNMR at FMR {rate:g}" for rate in FMR] + [f"FNIR at FPIR {rate:g}" for rate in FPIR]
+    latest = {(row["labels"], row["seed"]): row for row in rows}
+    by_labels: dict[str, list[dict[str, Any]]] = {}
+    for row in latest.values():
+        by_labels.setdefault(row["labels"], []).append(row)
+    lines = [
+        "| trained on with | Fb of the clusters | " + " | ".join(titles) + " |",
+        "|---|" + "---|" * (len(names) + 1),
+    ]
+    for labels, some in by_labels.items():
+        good = [row for row in some if not row.get("error")]
+        if not good:
+            lines.append(f"| {labels} | *{some[0]['error']}* |" + " |" * len(names))
+            continue
+        purity = [row["bcubed_f"] for row in good if row.get("bcubed_f") is not None]
+        cells = [f"{statistics.fmean(purity):.3f}" if purity else "–"]
+        cells += [f"{statistics.fmean(row[name] for row in good):.3f}" for name in names]
+        lines.append(f"| {labels} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line."""
+    from benchmarks.datasets import load_images
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("command", choices=["run"])
+    parser.add_argument("--images", default="glyphs", help="glyphs or omniglot")
+    parser.add_argument("--methods", help="names, separated by commas (default: all)")
+    parser.add_argument("--seeds", type=int, default=3)
+    args = parser.parse_args(arguments)
+    images, labels = load_images(args.images)
+    methods = choose_methods(args.methods.split(",") if args.methods else None)
+    circumstances = describe_circumstances()
+    for seed in range(args.seeds):
+        split = split_classes(images, labels, seed)
+        for row in run_seed(split, methods, seed, make_small_embedder):
+            append_row(ROWS, {"images": args.images, **row, **circumstances})
+            print({key: row[key] for key in row if key != "seed"}, file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""Rows of results: appended to JSONL files, each saying where and on what it was measured."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import math
+import os
+import platform
+import subprocess
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def find_data() -> Path:
+    """Folder of the real embeddings: HILANDER_DATA, else beside the repository."""
+    return Path(os.environ.get("HILANDER_DATA", ROOT.parent / "shared" / "data"))
+
+
+def append_row(path: Path, row: dict[str, Any]) -> None:
+    """Append one row; numbers that JSON has no word for become null."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    plain = {key: None if _is_odd(value) else value for key, value in row.items()}
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(plain, sort_keys=True, allow_nan=False) + "\n")
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """All rows of a file, in order; none if there is no file."""
+    if not path.is_file():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+
+
+def describe_circumstances() -> dict[str, Any]:
+    """When, on what machine and with what code: what every row carries."""
+    import torch
+
+    return {
+        "commit": current_commit(),
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "machine": describe_machine(),
+        "torch": torch.__version__,
+    }
+
+
+def current_commit() -> str:
+    """The commit the code is at, with a plus if files differ from it."""
+    try:
+        commit = _git("rev-parse", "--short=12", "HEAD")
+        return commit + ("+" if _git("status", "--porcelain", "--", "hilander") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def describe_machine() -> str:
+    """Processor and cores, without the machine's name."""
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        for line in cpuinfo.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                model = line.partition(":")[2].strip()
+                break
+    return f"{model}, {os.cpu_count()} cores"
+
+
+def hash_file(path: Path) -> str:
+    """The first 12 digits of a file's SHA-256."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()[:12]
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def _is_odd(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)

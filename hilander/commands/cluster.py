@@ -1,0 +1,246 @@
+"""``hilander cluster``: group embeddings with a trained model."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hilander.commands.inputs import add_device, add_input, check_probability, read_input, whole
+from hilander.data import (
+    EmbeddingFile,
+    check_output_folder,
+    folder_writer,
+    write_json,
+    write_table,
+)
+from hilander.errors import SettingError
+
+if TYPE_CHECKING:
+    from hilander.estimator import HiLander
+    from hilander.tree import Hierarchy, LevelStep
+    from hilander.tree.extras import RunExtras
+
+CSV_FILE = "clusters.csv"
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
+        "cluster",
+        help="group embeddings with a trained model",
+        description="Group embeddings with a trained model, and write a run folder: "
+        "clusters.parquet (one row for each embedding: id, cluster, level_0, level_1 …, "
+        "confidence, density, is_peak), run.json, hierarchy.npz and graph.npz.",
+        allow_abbrev=False,
+    )
+    add_input(parser)
+    parser.add_argument(
+        "-m",
+        "--model",
+        metavar="MODEL",
+        type=Path,
+        required=True,
+        help="model folder that `hilander train` or `hilander convert` wrote",
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="RUN", type=Path, required=True, help="run folder to write"
+    )
+    parser.add_argument("--k", type=whole, help="neighbours (default: the model's)")
+    parser.add_argument(
+        "--p-tau",
+        type=float,
+        metavar="P",
+        help="least probability of a link, 0 to 1 (default: the model's)",
+    )
+    parser.add_argument(
+        "--early-stop",
+        action="store_true",
+        default=None,
+        help="stop at a level that adds more than 1/k of the edges of the one before (default: as "
+        "the model was trained)",
+    )
+    parser.add_argument(
+        "--graph",
+        metavar="GRAPH",
+        type=Path,
+        help="your own k-NN graph of EMB, an .npz of neighbours and affinity, both of shape "
+        "(n, k); graph.npz of another run will do",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("parquet", "csv"),
+        default="parquet",
+        help="csv writes clusters.csv beside clusters.parquet (default: parquet)",
+    )
+    add_device(parser)
+    parser.set_defaults(run=run)
+
+
+@dataclass
+class Log:
+    """What happened and how long it took."""
+
+    stages: list[dict[str, Any]] = field(default_factory=list)
+    first: LevelStep | None = None
+    _since: float = field(default_factory=time.perf_counter)
+
+    def note(self, stage: str, **facts: Any) -> None:
+        """End a stage that began where the last one ended."""
+        now = time.perf_counter()
+        self.stages.append({"stage": stage, "seconds": round(now - self._since, 4), **facts})
+        self._since = now
+
+    def watch(self, steps: Iterable[LevelStep]) -> Iterator[LevelStep]:
+        """Pass the level loop's steps on, noting each and keeping the first."""
+        for number, step in enumerate(steps):
+            self.first = self.first or step
+            self.note(
+                f"level_{number}",
+                n_nodes=len(step.labels),
+                n_edges_added=step.parents.n_edges,
+                n_clusters=len(step.peaks),
+            )
+            yield step
+
+
+def run(args: argparse.Namespace) -> int:
+    """Cluster and write the run folder."""
+    from hilander.estimator import HiLander
+
+    check_probability("--p-tau", args.p_tau)
+    if args.graph is not None and args.k is not None:
+        raise SettingError("--graph brings its own k; give --graph or --k, not both")
+    check_output_folder(args.output, "run")
+    log = Log()
+    model = HiLander.load(args.model, device=args.device)
+    model.verbose = not args.quiet
+    log.note("load_model")
+    file = read_input(args)
+    log.note("read")
+    hierarchy = cluster_file(model, file, args, log)
+    settings = {
+        "k": log.first.graph.k if log.first else model.rules_.k,
+        "p_tau": model.rules_.p_tau if args.p_tau is None else args.p_tau,
+        "early_stop": model.rules_.early_stop if args.early_stop is None else args.early_stop,
+        "graph": args.graph,
+        "device": args.device,
+        "model": args.model,
+        "id_column": args.id_column,
+        "features_column": args.features_column,
+    }
+    described = describe_run(model, file, hierarchy, settings)
+    content = RunContent(hierarchy, described, file, extras_of(file, log))
+    write_run(args.output, content, log, as_csv=args.format == "csv")
+    if not args.quiet:
+        seconds = sum(stage["seconds"] for stage in log.stages)
+        counts = " > ".join(f"{level.n_clusters:,}" for level in hierarchy.levels)
+        print(
+            f"{hierarchy.n_points:,} points in {hierarchy.levels[-1].n_clusters:,} clusters "
+            f"(by level: {counts}) in {seconds:.1f} s"
+        )
+        print(f"run: {args.output}")
+    return 0
+
+
+def cluster_file(
+    model: HiLander, file: EmbeddingFile, args: argparse.Namespace, log: Log
+) -> Hierarchy:
+    """Group the embeddings of a file, noting the levels."""
+    from hilander.graph import KnnGraph
+    from hilander.tree import Hierarchy
+
+    graph = None if args.graph is None else KnnGraph.load(args.graph)
+    steps = model.walk(
+        file.features, k=args.k, p_tau=args.p_tau, early_stop=args.early_stop, graph=graph
+    )
+    log.note("prepare")
+    return Hierarchy.of_steps(log.watch(steps), keep_last=model.rules_.as_released)
+
+
+def describe_run(
+    model: HiLander, file: EmbeddingFile, hierarchy: Hierarchy, settings: dict[str, Any]
+) -> dict[str, Any]:
+    """Everything about a run but its stages, for run.json."""
+    import faiss
+    import numpy
+    import torch
+
+    from hilander import __version__
+
+    return {
+        "input": {
+            "path": str(file.source),
+            "n": len(file.features),
+            "dim": int(file.features.shape[1]),
+            "has_ids": file.ids is not None,
+        },
+        "settings": settings,
+        "model": {
+            "preparation": model.preparation_.describe(),
+            "rules": asdict(model.rules_),
+            "network": model.network_.settings.to_dict(),
+        },
+        "n_levels": hierarchy.n_levels,
+        "n_clusters": [level.n_clusters for level in hierarchy.levels],
+        "versions": {
+            "hilander": __version__,
+            "python": platform.python_version(),
+            "numpy": numpy.__version__,
+            "torch": torch.__version__,
+            "faiss": faiss.__version__,
+        },
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class RunContent:
+    """All that a run folder holds but its stages.
+
+    Attributes
+    ----------
+    hierarchy : Hierarchy
+    described : dict
+        From `describe_run`.
+    file : EmbeddingFile
+        What was clustered.
+    extras : RunExtras
+        For whoever looks at the run.
+    """
+
+    hierarchy: Hierarchy
+    described: dict[str, Any]
+    file: EmbeddingFile
+    extras: RunExtras
+
+
+def extras_of(file: EmbeddingFile, log: Log) -> RunExtras:
+    """What the explorer wants to know besides: where the peaks lie, and labels if there are any."""
+    from hilander.tree.extras import RunExtras
+
+    labels = file.labels if file.labels is not None and file.labels.ndim == 1 else None
+    return RunExtras(
+        features=None if log.first is None else log.first.nodes.identity,
+        columns={} if labels is None else {"label": labels},
+    )
+
+
+def write_run(folder: Path, content: RunContent, log: Log, *, as_csv: bool = False) -> None:
+    """Write a run folder, whole or not at all."""
+    from hilander.tree.extras import DETAILS_FILE, write_extras
+    from hilander.tree.storage import RUN_KIND, write_hierarchy, write_scored_graph
+
+    hierarchy, ids = content.hierarchy, content.file.ids
+    with folder_writer(folder, RUN_KIND) as inside:
+        write_hierarchy(hierarchy, inside, ids)
+        if as_csv:
+            write_table(inside / CSV_FILE, hierarchy.to_columns(ids))
+        if log.first is not None:
+            write_scored_graph(log.first, inside)
+        write_extras(inside, hierarchy, content.extras)
+        log.note("write")
+        write_json(inside / DETAILS_FILE, {**content.described, "stages": log.stages})

@@ -1,0 +1,171 @@
+"""``hilander info``: what a file or folder is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hilander.data import check_folder_kind, read_embeddings, read_json
+from hilander.data.files import EMBEDDING_SUFFIXES
+from hilander.data.writing import MARKER
+from hilander.errors import FileFormatError
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
+        "info",
+        help="say what a model, a run or a file of embeddings is",
+        description="Say in a few lines what a model folder, a run folder, a file of embeddings "
+        "or a reference .pth file is.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("path", metavar="PATH", type=Path, help="the file or folder")
+    parser.add_argument("--json", action="store_true", help="print JSON in place of lines")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Describe and print."""
+    facts = describe(args.path)
+    if args.json:
+        print(json.dumps(facts, indent=2, default=str))
+        return 0
+    width = max(len(name) for name in facts)
+    for name, value in facts.items():
+        print(f"{name.replace('_', ' '):<{width}}  {_as_text(value)}")
+    return 0
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """What is known of a path, as plain values; the key "kind" says what it is."""
+    if path.is_dir():
+        return _describe_folder(path)
+    if not path.exists():
+        raise FileFormatError(f"{path} does not exist, expected a file or folder; check the path")
+    suffix = path.suffix.lower()
+    if suffix == ".pth":
+        return _describe_weights(path)
+    if suffix in EMBEDDING_SUFFIXES:
+        return _describe_embeddings(path)
+    known = ", ".join((*EMBEDDING_SUFFIXES, ".pth"))
+    raise FileFormatError(
+        f"{path} has the suffix {path.suffix or '(none)'!r}, expected a model or run folder or one "
+        f"of {known}"
+    )
+
+
+def _describe_folder(path: Path) -> dict[str, Any]:
+    if not (path / MARKER).is_file():
+        raise FileFormatError(
+            f"{path} has no {MARKER}, expected a folder written by hilander; check the path"
+        )
+    marker = read_json(path / MARKER)
+    kind = marker.get("hilander") if isinstance(marker, dict) else None
+    if kind == "model":
+        return _describe_model(check_folder_kind(path, "model"))
+    if kind == "run":
+        return _describe_run(check_folder_kind(path, "run"))
+    return {
+        "kind": f"{kind} folder of hilander",
+        "path": str(path),
+        "holds": sorted(item.name for item in path.iterdir() if item.name != MARKER),
+    }
+
+
+def _describe_model(path: Path) -> dict[str, Any]:
+    from hilander.estimator import HiLander
+
+    model = HiLander.load(path)
+    network, summary = model.network_.settings, model.summary_
+    facts = {
+        "kind": "model",
+        "path": str(path),
+        "dim": network.dim,
+        "encoder": network.encoder,
+        "features": network.features,
+        "hidden": network.hidden,
+        "layers": network.layers,
+        "heads": network.heads,
+        "n_weights": sum(weight.numel() for weight in model.network_.parameters()),
+        "embeddings_are": model.preparation_.describe(),
+        "k": model.rules_.k,
+        "p_tau": model.rules_.p_tau,
+        "early_stop": model.rules_.early_stop,
+        "as_released": model.rules_.as_released,
+        "epochs": len(model.history_),
+    }
+    for name in ("n_points", "n_identities", "n_validation_identities", "imported_from"):
+        if name in summary:
+            facts[name] = summary[name]
+    tried = [row["bcubed_f"] for row in summary.get("validation", ())]
+    if tried:
+        facts["validation_bcubed_f"] = max(tried)
+    return facts
+
+
+def _describe_run(path: Path) -> dict[str, Any]:
+    from hilander.tree import Hierarchy
+
+    hierarchy = Hierarchy.load(path)
+    sizes = hierarchy.sizes(-1)
+    facts = {
+        "kind": "run",
+        "path": str(path),
+        "n_points": hierarchy.n_points,
+        "n_levels": hierarchy.n_levels,
+        "n_clusters": [level.n_clusters for level in hierarchy.levels],
+        "largest": int(sizes.max()),
+        "singletons": int((sizes == 1).sum()),
+    }
+    if (path / "run.json").is_file():
+        told = read_json(path / "run.json")
+        facts["input"] = told["input"]["path"]
+        facts["model"] = told["settings"]["model"]
+        facts["k"], facts["p_tau"] = told["settings"]["k"], told["settings"]["p_tau"]
+        facts["seconds"] = round(sum(stage["seconds"] for stage in told["stages"]), 2)
+    return facts
+
+
+def _describe_embeddings(path: Path) -> dict[str, Any]:
+    file = read_embeddings(path)
+    facts: dict[str, Any] = {
+        "kind": "embeddings",
+        "path": str(path),
+        "n": len(file.features),
+        "dim": int(file.features.shape[1]),
+        "dtype": str(file.features.dtype),
+        "ids": file.ids is not None,
+    }
+    if file.labels is not None:
+        facts["n_identities"] = len(np.unique(file.labels.astype(str)))
+    return facts
+
+
+def _describe_weights(path: Path) -> dict[str, Any]:
+    from hilander.model.reference import read_reference_settings
+
+    settings = read_reference_settings(path)
+    return {
+        "kind": "weights of the reference implementation",
+        "path": str(path),
+        "encoder": settings.encoder,
+        "input_width": settings.input_width,
+        "hidden": settings.hidden,
+        "layers": settings.layers,
+        "heads": settings.heads,
+    }
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(_as_text(item) for item in value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,86 @@
+"""``hilander score``: what a run is worth where identities are known."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from hilander.data import read_json, read_labels
+from hilander.errors import SettingError
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
+        "score",
+        help="score a run where identities are known",
+        description="Score the clusters of a run folder by pairwise F, BCubed F, NMI and more.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("folder", metavar="RUN", type=Path, help="run folder")
+    parser.add_argument(
+        "--labels",
+        metavar="LABELS",
+        type=Path,
+        required=True,
+        help="identity of each point: .csv, .tsv, .txt, .npy, .npz, .parquet or .pkl; matched by "
+        "id where both have ids, else taken in order",
+    )
+    parser.add_argument(
+        "--labels-column", metavar="NAME", help="column or array of labels (default: label, labels)"
+    )
+    levels = parser.add_mutually_exclusive_group()
+    levels.add_argument(
+        "--level",
+        type=int,
+        default=-1,
+        metavar="N",
+        help="level to score, from 0; -1 is the final one (default: -1)",
+    )
+    levels.add_argument("--all-levels", action="store_true", help="score every level")
+    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Score and print."""
+    from hilander.tree import Hierarchy
+    from hilander.validation import format_scores, score_clustering, score_levels
+
+    hierarchy = Hierarchy.load(args.folder)
+    labels = read_labels(
+        args.labels,
+        column=args.labels_column,
+        n_rows=hierarchy.n_points,
+        ids=read_run_ids(args.folder),
+    )
+    if args.all_levels:
+        every = score_levels(hierarchy, labels)
+        rows = {f"level {number}": scores for number, scores in enumerate(every)}
+        found: Any = {"levels": [{"level": n, **s.to_dict()} for n, s in enumerate(every)]}
+        found = {**every[-1].to_dict(), **found}
+    else:
+        name = "final level" if args.level == -1 else f"level {args.level}"
+        rows = {name: score_clustering(labels, hierarchy.labels(args.level))}
+        found = rows[name].to_dict()
+    print(json.dumps(found, indent=2) if args.json else format_scores(rows))
+    return 0
+
+
+def read_run_ids(folder: Path) -> Any:
+    """The ids that the input of a run had, or None if it had none and rows were numbered."""
+    from hilander.data.parquet import read_parquet_column
+    from hilander.tree.extras import DETAILS_FILE
+    from hilander.tree.storage import CLUSTERS_FILE
+
+    described = folder / DETAILS_FILE
+    if described.is_file():
+        content = read_json(described)
+        if isinstance(content, dict) and not content.get("input", {}).get("has_ids", True):
+            return None
+    path = folder / CLUSTERS_FILE
+    if not path.is_file():
+        raise SettingError(f"{path} does not exist; run `hilander cluster` again")
+    return read_parquet_column(path, "id", ("id",))

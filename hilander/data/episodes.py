@@ -1,0 +1,181 @@
+"""Episodes: the labelled set as it could have been, with other sizes and more identities.
+
+A model trained on even sizes leans on them. Episodes re-sample the identities to other size
+distributions, and a bootstrap makes new identities from what the labelled ones show: how far apart
+identities are, and how the members of one scatter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from hilander.data.arrays import FloatArray, IntArray
+
+Sizes = Literal["all", "singles", "log", "heavy", "even", "small", "large"]
+
+REAL_SIZES: tuple[Sizes, ...] = ("all", "singles", "log", "heavy", "singles", "log")
+BOOTSTRAP_SIZES: tuple[Sizes, ...] = ("singles", "log", "even", "small", "large", "singles")
+FEWEST_SOURCES = 8  # identities with three points or more, below which nothing is bootstrapped
+_LARGEST = 600
+
+
+@dataclass(frozen=True, eq=False)
+class Episode:
+    """A labelled set.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_points, dim), of unit length
+    labels : ndarray of shape (n_points,)
+    """
+
+    features: FloatArray
+    labels: IntArray
+
+
+def resample_identities(
+    episode: Episode, sizes: Sizes, most_points: int, rng: np.random.Generator
+) -> Episode:
+    """Keep some points of each identity, so that sizes follow another distribution.
+
+    Parameters
+    ----------
+    episode : Episode
+    sizes : str
+        "all" keeps everything, "singles" one point of 70 % of the identities, "log" sizes
+        log-uniform up to the identity's own, "heavy" a heavy tail.
+    most_points : int
+        Identities are left out at random beyond this.
+    rng : numpy Generator
+    """
+    order = rng.permutation(len(episode.labels))
+    order = order[np.argsort(episode.labels[order], kind="stable")]
+    own = np.bincount(episode.labels)
+    identities = np.flatnonzero(own)
+    wanted = np.array([_draw_size(sizes, int(own[c]), rng) for c in identities])
+    rank = np.arange(len(order)) - np.repeat(np.cumsum(own) - own, own)
+    limit = np.zeros(len(own), dtype=np.int64)
+    limit[identities] = np.clip(wanted, 1, own[identities])
+    turn = rng.permutation(identities)
+    limit[turn[np.cumsum(limit[turn]) > max(most_points, limit[turn[0]])]] = 0
+    kept = order[rank < limit[episode.labels[order]]]
+    return Episode(episode.features[kept], episode.labels[kept])
+
+
+def _draw_size(sizes: Sizes, own: int, rng: np.random.Generator) -> int:
+    if sizes == "all":
+        return own
+    if sizes == "singles":
+        return 1 if rng.random() < 0.7 else own
+    if sizes == "log":
+        return int(np.exp(rng.uniform(0, np.log(own + 0.999))))
+    if sizes == "heavy":
+        return int(rng.pareto(1.0) + 1)
+    raise ValueError(f"unknown sizes {sizes!r}")
+
+
+class IdentityBootstrap:
+    """Makes labelled sets of new identities like those of a labelled set.
+
+    A new identity stands near a real one, moved by a draw from the covariance of the identities'
+    centres; its members scatter as members of a few real identities do.
+
+    Parameters
+    ----------
+    episode : Episode
+    """
+
+    def __init__(self, episode: Episode) -> None:
+        features, labels = episode.features, np.unique(episode.labels, return_inverse=True)[1]
+        size = np.bincount(labels)
+        centres = np.zeros((len(size), features.shape[1]), dtype=np.float64)
+        np.add.at(centres, labels, features)
+        centres /= size[:, None]
+        by_identity = np.argsort(labels, kind="stable")
+        by_identity = by_identity[size[labels[by_identity]] >= 3]
+        source = labels[by_identity]
+        # A centre estimated from m points takes a share 1/m of their scatter away.
+        regain = np.sqrt(size[source] / (size[source] - 1.0))
+        self.scatter = ((features[by_identity] - centres[source]) * regain[:, None]).astype(
+            np.float32
+        )
+        _, self.first, self.count = np.unique(source, return_index=True, return_counts=True)
+        self.mean = centres.mean(axis=0)
+        self.centres = (centres - self.mean).astype(np.float32)
+        self.usual_size = int(np.median(size))
+        if self.is_able:
+            self.root = self._covariance_root(float(np.median(size)))
+
+    @property
+    def is_able(self) -> bool:
+        """Whether there are enough identities to learn from."""
+        return len(self.first) >= FEWEST_SOURCES
+
+    def _covariance_root(self, usual_size: float) -> FloatArray:
+        """A root of the centres' covariance, less what their own members' scatter put into it."""
+        between = self.centres.T @ self.centres / len(self.centres)
+        within = self.scatter.T @ self.scatter / len(self.scatter)
+        values, vectors = np.linalg.eigh((between - within / usual_size).astype(np.float64))
+        root: FloatArray = (vectors * np.sqrt(np.clip(values, 0, None))).astype(np.float32)
+        return root
+
+    def make(self, sizes: Sizes, n_points: int, rng: np.random.Generator) -> Episode:
+        """Make a labelled set of about `n_points` points."""
+        counts = draw_sizes(sizes, n_points, self.usual_size, rng)
+        labels = np.repeat(np.arange(len(counts)), counts)
+        points = self._place_centres(len(counts), rng)[labels]
+        sources = rng.integers(len(self.first), size=(len(counts), 3))
+        turn = rng.uniform(0, np.pi / 6, size=(len(labels), 1)).astype(np.float32)
+        # Two blended members, so that a large identity is not made of repeats.
+        points += np.cos(turn) * self._draw_scatter(sources[labels], rng)
+        points += np.sin(turn) * self._draw_scatter(sources[labels], rng)
+        points /= np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-9)
+        return Episode(points.astype(np.float32), labels)
+
+    def _place_centres(self, n_identities: int, rng: np.random.Generator) -> FloatArray:
+        draw = rng.standard_normal((n_identities, len(self.root))).astype(np.float32) @ self.root.T
+        away = rng.uniform(0.15, 0.5, size=(n_identities, 1)) * np.pi
+        near = self.centres[rng.integers(len(self.centres), size=n_identities)]
+        placed: FloatArray = (self.mean + np.cos(away) * near + np.sin(away) * draw).astype(
+            np.float32
+        )
+        return placed
+
+    def _draw_scatter(self, sources: IntArray, rng: np.random.Generator) -> FloatArray:
+        chosen = sources[np.arange(len(sources)), rng.integers(sources.shape[1], size=len(sources))]
+        member = (rng.random(len(chosen)) * self.count[chosen]).astype(np.int64)
+        return self.scatter[self.first[chosen] + member]
+
+
+def draw_sizes(sizes: Sizes, n_points: int, usual_size: int, rng: np.random.Generator) -> IntArray:
+    """Sizes of identities that add up to about `n_points`, shape (n_identities,)."""
+    drawn: list[int] = []
+    while sum(drawn) < n_points:
+        if sizes == "singles":
+            size = 1.0 if rng.random() < 0.7 else rng.pareto(0.9) * 2 + 2
+        elif sizes == "log":
+            size = np.exp(rng.uniform(0, np.log(200)))
+        elif sizes == "even":
+            size = usual_size * rng.uniform(0.7, 1.3)
+        elif sizes == "small":
+            size = rng.integers(1, 8)
+        elif sizes == "large":
+            size = np.exp(rng.uniform(np.log(20), np.log(500)))
+        else:
+            raise ValueError(f"unknown sizes {sizes!r}")
+        drawn.append(int(min(max(size, 1), _LARGEST, max(n_points // 2, 1))))
+    return np.array(drawn, dtype=np.int64)
+
+
+def make_episodes(episode: Episode, most_points: int, rng: np.random.Generator) -> list[Episode]:
+    """The set itself, re-sampled and bootstrapped to many size distributions."""
+    made = [resample_identities(episode, sizes, 2 * most_points, rng) for sizes in REAL_SIZES]
+    bootstrap = IdentityBootstrap(episode)
+    if bootstrap.is_able:
+        share = (1.0, 0.75, 0.75, 0.6, 0.6, 0.5)
+        for sizes, part in zip(BOOTSTRAP_SIZES, share, strict=True):
+            made.append(bootstrap.make(sizes, int(part * most_points), rng))
+    return made

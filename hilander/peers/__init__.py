@@ -1,0 +1,1 @@
+"""The baselines of the paper and today's rivals, behind one signature."""

@@ -1,0 +1,1 @@
+"""The explorer: payloads, server and static page; and the report, one file to mail."""

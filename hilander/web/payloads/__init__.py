@@ -1,0 +1,1 @@
+"""What each view shows, as plain dictionaries: the JSON twins of the pages."""

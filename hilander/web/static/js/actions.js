@@ -1,0 +1,33 @@
+// Everything that changes the review goes through here: send, say what was done, offer to undo it.
+
+import { post } from "./api.js";
+import { h } from "./dom.js";
+import { toast } from "./parts.js";
+
+export const reviewEvents = new EventTarget();
+
+export async function act(kind, body = {}, { quiet = false } = {}) {
+  try {
+    const result = await post(`review/${kind}`, body);
+    reviewEvents.dispatchEvent(new CustomEvent("change", { detail: result.review }));
+    if (!quiet) {
+      const undoable = !["undo", "redo"].includes(kind);
+      const button = undoable && h("button", { class: "button small", onclick: undo }, "Undo");
+      toast(result.text[0].toUpperCase() + result.text.slice(1), { action: button });
+    }
+    return result;
+  } catch (error) {
+    toast(error.message, { bad: true });
+    return null;
+  }
+}
+
+export async function undo() {
+  const result = await act("undo");
+  if (result) reviewEvents.dispatchEvent(new Event("redraw"));
+}
+
+export async function redo() {
+  const result = await act("redo");
+  if (result) reviewEvents.dispatchEvent(new Event("redraw"));
+}

@@ -1,0 +1,61 @@
+// Requests: every error of the server has one shape and becomes one kind of Error.
+
+const token = document.querySelector('meta[name="hilander-token"]')?.content ?? "";
+
+export class ApiError extends Error {
+  constructor(code, message, status) {
+    super(message);
+    this.code = code;
+    this.status = status;
+  }
+}
+
+async function read(response) {
+  if (response.ok) return response.json();
+  let body = null;
+  try {
+    body = await response.json();
+  } catch {
+    // not ours: a proxy, or the server is going down
+  }
+  const error = body?.error ?? { code: "unreachable", message: `the server answered ${response.status}` };
+  throw new ApiError(error.code, error.message, response.status);
+}
+
+async function send(address, options) {
+  let response;
+  try {
+    response = await fetch(address, options);
+  } catch {
+    throw new ApiError("unreachable", "the explorer does not answer; is it still running?", 0);
+  }
+  return response;
+}
+
+export function query(values) {
+  const kept = Object.entries(values).filter(([, v]) => v !== null && v !== undefined && v !== "" && v !== false);
+  const text = new URLSearchParams(kept).toString();
+  return text ? "?" + text : "";
+}
+
+export async function get(path, values = {}) {
+  return read(await send("api/" + path + query(values)));
+}
+
+export async function getBytes(path) {
+  const response = await send("api/" + path);
+  if (!response.ok) await read(response);
+  return response.arrayBuffer();
+}
+
+export async function post(path, body) {
+  // The key lets the server tell a request sent twice from two requests.
+  const client_key = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`.padEnd(12, "0");
+  return read(
+    await send("api/" + path, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-hilander-token": token },
+      body: JSON.stringify({ ...body, client_key }),
+    }),
+  );
+}

@@ -1,0 +1,177 @@
+// Routes, keys, theme and search. A view is a function (root, parameters, page) that draws itself.
+
+import { reviewEvents, redo, undo } from "./actions.js";
+import { get } from "./api.js";
+import { h, replace } from "./dom.js";
+import { empty, loading, showDialog } from "./parts.js";
+import { startSearch } from "./search.js";
+import { showCluster } from "./view_cluster.js";
+import { showClusters } from "./view_clusters.js";
+import { showCompare } from "./view_compare.js";
+import { showMap } from "./view_map.js";
+import { showOverview } from "./view_overview.js";
+import { showPoint } from "./view_point.js";
+import { showReview } from "./view_review.js";
+import { showTree } from "./view_tree.js";
+
+const ROUTES = [
+  [/^\/?$/, "overview", showOverview],
+  [/^\/clusters$/, "clusters", showClusters],
+  [/^\/cluster\/(\w+)\/(\d+)$/, "clusters", showCluster],
+  [/^\/point\/(\d+)$/, "clusters", showPoint],
+  [/^\/tree$/, "tree", showTree],
+  [/^\/map$/, "map", showMap],
+  [/^\/review(?:\/(\w+))?$/, "review", showReview],
+  [/^\/compare$/, "compare", showCompare],
+];
+const GO = { o: "#/", c: "#/clusters", h: "#/tree", m: "#/map", r: "#/review", p: "#/compare" };
+const main = document.getElementById("main");
+
+// What a view may ask of the page: keys of its own, and what to do when it is left.
+let page = null;
+let waitingForGo = false;
+
+function newPage(values) {
+  const left = new AbortController();
+  return {
+    keys: new Map(),
+    values,
+    left: left.signal,
+    leave: () => left.abort(),
+    // Change the address without a new entry in the history, and without drawing again.
+    remember(changes) {
+      for (const [name, value] of Object.entries(changes)) {
+        if (value === null || value === "" || value === undefined) values.delete(name);
+        else values.set(name, value);
+      }
+      const path = location.hash.split("?")[0] || "#/";
+      const text = values.toString();
+      history.replaceState(null, "", path + (text ? "?" + text : ""));
+    },
+    redraw: draw,
+  };
+}
+
+async function draw() {
+  const [path, text = ""] = location.hash.slice(1).split("?");
+  const route = ROUTES.find(([pattern]) => pattern.test(path));
+  page?.leave();
+  page = newPage(new URLSearchParams(text));
+  const mine = page;
+  for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
+  document.querySelectorAll(".action-bar").forEach((bar) => bar.remove());
+  for (const link of document.querySelectorAll("#nav a")) {
+    if (link.dataset.view === route?.[1]) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  if (!route) {
+    replace(main, empty("There is no such page."));
+    return;
+  }
+  const root = h("div", { class: "view", data: { view: route[1] } });
+  const waiting = setTimeout(() => mine === page && replace(main, loading()), 150);
+  try {
+    await route[2](root, path.match(route[0]).slice(1), mine);
+  } catch (error) {
+    replace(root, h("div", { class: "empty", role: "alert" }, error.message));
+    if (!error.code) console.error(error);
+  }
+  clearTimeout(waiting);
+  if (mine === page) {
+    replace(main, root);
+    root.dispatchEvent(new Event("shown"));
+  }
+}
+
+function showKeys() {
+  const keys = [
+    ["g then o c h m r p", "Overview, Clusters, Hierarchy, Map, Review, comPare"],
+    ["/", "Search"], ["u / U", "Undo, redo"], ["t", "Light or dark"],
+    ["j k or arrows", "Next, previous card"], ["Enter", "Open"], ["x", "Select"], ["[ ]", "Previous, next page"],
+    ["m", "Merge the selected clusters"], ["n", "Name the cluster"], ["b", "Mark as junk"],
+    ["s d k", "Review: same, different, skip"], ["Esc", "Clear the selection"],
+  ];
+  showDialog(
+    h("div", { class: "stack" }, h("h2", {}, "Keys"),
+      h("table", {}, keys.map(([key, text]) => h("tr", {}, h("td", {}, h("kbd", {}, key)), h("td", {}, text)))),
+      h("p", { class: "muted" }, "Everything shown here is also ", h("a", { href: "api" }, "JSON under /api"), "."),
+      h("form", { method: "dialog", class: "row end" }, h("button", { class: "button primary" }, "Close"))),
+  );
+}
+
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  localStorage.setItem("hilander-theme", theme);
+  window.dispatchEvent(new Event("theme"));
+}
+
+const flipTheme = () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+
+function onKey(event) {
+  const typing = event.target.closest("input:not([type=checkbox]), textarea, select");
+  if (event.key === "Escape" && typing) typing.blur();
+  if (typing || document.querySelector("dialog[open]")) return;
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z") {
+    event.preventDefault();
+    event.shiftKey ? redo() : undo();
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (waitingForGo && GO[event.key]) {
+    waitingForGo = false;
+    location.hash = GO[event.key];
+    return;
+  }
+  waitingForGo = event.key === "g";
+  const common = { "/": () => document.getElementById("search").focus(), u: undo, U: redo, t: flipTheme, "?": showKeys };
+  const action = page?.keys.get(event.key) ?? common[event.key];
+  if (action && !waitingForGo) {
+    if (event.key === "Enter" && event.target.closest("a, button")) return;
+    event.preventDefault();
+    action(event);
+  }
+}
+
+function showReviewState(review) {
+  document.getElementById("undo").disabled = !review.can_undo;
+  document.getElementById("redo").disabled = !review.can_redo;
+}
+
+export function showBanner(overview) {
+  const banner = document.getElementById("banner");
+  const told = [];
+  if (overview.run_changed) told.push("The run was written anew. Stop the explorer and start it again to see it; your review is kept.");
+  if (overview.review.n_conflicts) {
+    told.push(h("span", {}, `The run was clustered anew and ${overview.review.n_conflicts} earlier decisions need a look. `, h("a", { href: "#/review/conflicts" }, "Show them")));
+  }
+  for (const note of overview.notes) told.push(note);
+  replace(banner, told.map((one) => h("div", {}, one)));
+  banner.hidden = told.length === 0;
+}
+
+async function start() {
+  const kept = localStorage.getItem("hilander-theme");
+  const wanted = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  document.documentElement.dataset.theme = kept ?? wanted;
+  document.getElementById("theme").addEventListener("click", flipTheme);
+  document.getElementById("help").addEventListener("click", showKeys);
+  document.getElementById("undo").addEventListener("click", undo);
+  document.getElementById("redo").addEventListener("click", redo);
+  document.addEventListener("keydown", onKey);
+  window.addEventListener("hashchange", () => { draw(); scrollTo(0, 0); });
+  reviewEvents.addEventListener("change", (event) => showReviewState(event.detail));
+  reviewEvents.addEventListener("redraw", draw);
+  startSearch();
+  draw();
+  try {
+    const overview = await get("overview");
+    document.getElementById("run-name").textContent = overview.name;
+    document.title = `${overview.name} · Hi-LANDER`;
+    showReviewState(overview.review);
+    showBanner(overview);
+  } catch {
+    // the view says what is wrong
+  }
+}
+
+start();

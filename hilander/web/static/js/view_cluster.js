@@ -1,0 +1,196 @@
+// A cluster opened: its members by density, what it was made of, what lies near.
+
+import { act } from "./actions.js";
+import { get } from "./api.js";
+import { count, h, plural, replace, share } from "./dom.js";
+import { ask, clusterLink, clusterName, empty, pager, showDialog, thumb, thumbs } from "./parts.js";
+import { choice } from "./view_clusters.js";
+
+const LIMIT = 60;
+
+export async function showCluster(root, [level, number], page) {
+  const cluster = Number(number);
+  const path = `clusters/${level}/${cluster}`;
+  const [told, parts, nearest] = await Promise.all([get(path), get(`${path}/parts`, { limit: 60, at: page.values.get("at") }), get(`${path}/nearest`)]);
+  const editable = level === "reviewed";
+  const context = { cluster, level, path, told, editable, page };
+  root.append(head(context), h("div", { class: "stack" }, partsPanel(context, parts), await membersPanel(context), nearestPanel(context, nearest)));
+}
+
+function head({ cluster, level, told, editable, page }) {
+  const name = h("input", { class: "name-input", type: "text", value: told.name ?? "", placeholder: `Cluster ${cluster}`, maxLength: 200, "aria-label": "Name of the cluster", disabled: !editable });
+  name.addEventListener("change", () => act("name", { group: cluster, name: name.value }));
+  name.addEventListener("keydown", (event) => event.key === "Enter" && name.blur());
+  const junk = async () => (await act("junk", { group: cluster, junk: !told.junk })) && page.redraw();
+  if (editable) {
+    page.keys.set("n", () => name.focus());
+    page.keys.set("b", junk);
+  }
+  const identities = told.identities && h("span", {}, told.identities.total === 1 ? "one identity: " : `${plural(told.identities.total, "identity", "identities")}: `,
+    told.identities.commonest.slice(0, 4).map((one) => [h("span", { class: "chip" }, `${one.label} × ${one.count}`), " "]));
+  return h("div", { class: "page-head" },
+    h("div", {},
+      h("div", { class: "crumbs" }, h("a", { href: `#/clusters?level=${level}` }, editable ? "Clusters" : `Level ${level}`), h("span", {}, "›"), h("span", {}, `#${cluster}`),
+        told.above !== null && [h("span", {}, "· merged into"), h("a", { href: clusterLink(told.level + 1, told.above) }, `#${told.above} of level ${told.level + 1}`)]),
+      editable ? name : h("h1", {}, `Cluster ${cluster}`),
+      h("p", { class: "sub row" }, plural(told.size, "item"), ` · doubt ${share(told.doubt)} · quality ${share(told.quality)}`,
+        told.purity !== null && ` · purity ${share(told.purity)}`, told.junk && h("span", { class: "chip bad" }, "junk"), told.edited && h("span", { class: "chip accent" }, "edited")),
+      identities && h("p", { class: "muted" }, identities)),
+    editable
+      ? h("div", { class: "row" }, h("button", { class: "button", onclick: () => mergeByNumber(cluster, page) }, "Merge with…"), h("button", { class: "button danger", onclick: junk, data: { action: "junk" } }, told.junk ? "Not junk" : "Mark as junk", " ", h("kbd", {}, "b")))
+      : h("span", { class: "chip warn" }, "read only: edits are made on the last level"));
+}
+
+async function mergeByNumber(cluster, page) {
+  const text = await ask("Merge with another cluster", { label: "Number of the cluster", hint: "Its number, as on its card.", ok: "Merge" });
+  if (text === null) return;
+  const other = Number(text.trim().replace(/^#/, ""));
+  const result = await act("merge", { groups: [cluster, other] });
+  if (result) stay(cluster, page);
+}
+
+// After a merge the cluster may live under another number.
+async function stay(cluster, page) {
+  const still = await get(`clusters/reviewed/${cluster}`).catch(() => null);
+  if (still) page.redraw();
+  else location.hash = "#/clusters?state=edited";
+}
+
+function partsPanel(context, parts) {
+  const { editable, page, told } = context;
+  const chosen = new Set();
+  const buttons = h("div", { class: "row" });
+  const rows = parts.items.map((one) => partRow(one, context, chosen, draw));
+  function draw() {
+    replace(buttons,
+      h("button", { class: "button", disabled: !chosen.size, onclick: () => split(context, parts, [[...chosen]]), data: { action: "split-one" } }, chosen.size > 1 ? `Split ${chosen.size} off as one` : "Split off"),
+      chosen.size > 1 && h("button", { class: "button", onclick: () => split(context, parts, [...chosen].map((n) => [n])), data: { action: "split-each" } }, "Split each off"));
+  }
+  draw();
+  const below = parts.level >= 0 ? `clusters of level ${parts.level}` : "branches that hang from the peak";
+  const finer = Array.from({ length: told.level + 1 }, (_, i) => [String(told.level - 1 - i), told.level - 1 - i >= 0 ? `level ${told.level - 1 - i}` : "branches"]);
+  const into = told.size > 1 && choice("Take apart into", finer, String(parts.level), (event) => { page.remember({ at: event.target.value }); page.redraw(); });
+  return h("section", { class: "panel" },
+    h("div", { class: "spread" }, h("div", {}, h("h2", {}, "Why it merged"), h("p", { class: "muted" }, `${plural(parts.total, "part")}: the ${below} that it was made of, and the link that joined each.`)), h("div", { class: "toolbar", style: { margin: 0 } }, into, editable && parts.total > 1 && buttons)),
+    parts.total > 1 ? rows : h("p", { class: "muted" }, "It is one part here. Take it apart at a finer level."),
+    parts.total > parts.items.length && h("p", { class: "muted" }, `The ${parts.items.length} largest of ${count(parts.total)} are shown.`));
+}
+
+function partRow(one, { editable, level, told }, chosen, changed) {
+  const box = editable && h("input", { type: "checkbox", "aria-label": `Select part ${one.part}`, data: { part: one.part } });
+  const doubtful = one.linkage !== null && one.linkage < 0.9;
+  const row = h("div", { class: "part" }, box || h("span"),
+    h("div", { class: "told" }, h("strong", {}, plural(one.size, "item")), h("br"),
+      one.linkage === null ? "holds the peak" : h("span", { class: doubtful ? "chip warn" : "chip", title: one.joined_to === null ? "" : `joined to part ${one.joined_to}` }, `link ${share(one.linkage)}`),
+      one.joined_to !== null && ` to #${one.joined_to}`, h("br"),
+      one.level >= 0 && h("a", { href: clusterLink(one.level, one.part) }, `#${one.part} of level ${one.level}`)),
+    thumbs(one.exemplars, { strip: true }));
+  if (box) {
+    box.addEventListener("change", () => {
+      if (box.checked) chosen.add(one.part);
+      else chosen.delete(one.part);
+      row.classList.toggle("selected", box.checked);
+      changed();
+    });
+  }
+  return row;
+}
+
+async function split({ cluster, page, told }, parts, groups) {
+  const result = await act("split", { group: cluster, parts: groups, level: parts.level });
+  if (!result) return;
+  await nameParts([cluster, ...result.new_clusters], told);
+  page.redraw();
+}
+
+// What was just taken apart is best named while it is before one's eyes.
+async function nameParts(clusters) {
+  const told = await Promise.all(clusters.map((one) => get(`clusters/reviewed/${one}`)));
+  const inputs = told.map((one) => h("input", { type: "text", value: one.name ?? "", placeholder: clusterName({ cluster: one.cluster }), maxLength: 200, "aria-label": `Name of cluster ${one.cluster}` }));
+  await new Promise((resolve) => {
+    const save = async (event) => {
+      event.preventDefault();
+      for (const [i, one] of told.entries()) {
+        if (inputs[i].value.trim() !== (one.name ?? "")) await act("name", { group: one.cluster, name: inputs[i].value }, { quiet: true });
+      }
+      dialog.close();
+    };
+    const dialog = showDialog(
+      h("form", { class: "stack", onsubmit: save }, h("h2", {}, "Name the parts"),
+        told.map((one, i) => h("div", { class: "stack", style: { gap: "6px" } }, h("div", { class: "spread" }, inputs[i], h("a", { href: clusterLink("reviewed", one.cluster), class: "muted" }, `#${one.cluster}, ${plural(one.size, "item")}`)), thumbs(one.exemplars.slice(0, 8), { strip: true }))),
+        h("div", { class: "row end" }, h("button", { class: "button", type: "button", onclick: () => dialog.close() }, "Leave unnamed"), h("button", { class: "button primary", type: "submit" }, "Save names"))));
+    dialog.addEventListener("close", resolve);
+    inputs[0].focus();
+  });
+}
+
+async function membersPanel({ cluster, path, editable, page }) {
+  const grid = h("div", { class: "grid" });
+  const foot = h("div");
+  const picked = new Map();
+
+  async function load(offset) {
+    const found = await get(`${path}/members`, { offset, limit: LIMIT });
+    replace(grid, found.items.map((one, i) => memberItem(one, offset + i === 0)));
+    replace(foot, found.total > LIMIT ? pager(found, LIMIT, load) : "");
+  }
+
+  function memberItem(one, peak) {
+    const box = editable && h("input", { class: "pick", type: "checkbox", checked: picked.has(one.row), "aria-label": `Select ${one.id}` });
+    const node = h("div", { class: "item" + (picked.has(one.row) ? " selected" : "") }, thumb(one, { peak }), h("span", { class: "id", title: one.id }, one.label ?? one.id), box);
+    box?.addEventListener?.("change", () => {
+      if (box.checked) picked.set(one.row, one);
+      else picked.delete(one.row);
+      node.classList.toggle("selected", box.checked);
+      bar();
+    });
+    return node;
+  }
+
+  async function move(to) {
+    const body = { rows: [...picked.keys()] };
+    if (to === "number") {
+      const text = await ask(`Move ${plural(picked.size, "item")}`, { label: "Number of the cluster", hint: "The number of the cluster that they belong to.", ok: "Move" });
+      if (text === null) return;
+      body.to = Number(text.trim().replace(/^#/, ""));
+    }
+    if (await act("move", body)) {
+      picked.clear();
+      bar();
+      stay(cluster, page);
+    }
+  }
+
+  function bar() {
+    document.querySelector(".action-bar")?.remove();
+    grid.classList.toggle("picking", picked.size > 0);
+    if (!picked.size) return;
+    document.body.append(h("div", { class: "action-bar", role: "toolbar", "aria-label": "Selected items" }, h("strong", {}, `${picked.size} selected`),
+      h("button", { class: "button primary", onclick: () => move("number"), data: { action: "move" } }, "Move to…"),
+      h("button", { class: "button", onclick: () => move("new"), data: { action: "move-new" } }, "New cluster"),
+      h("button", { class: "button", onclick: clear }, "Clear ", h("kbd", {}, "Esc"))));
+  }
+
+  function clear() {
+    picked.clear();
+    grid.querySelectorAll(".pick").forEach((box) => { box.checked = false; });
+    grid.querySelectorAll(".selected").forEach((one) => one.classList.remove("selected"));
+    bar();
+  }
+
+  page.keys.set("Escape", clear);
+  page.keys.set("]", () => foot.querySelector('[data-page="next"]')?.click());
+  page.keys.set("[", () => foot.querySelector('[data-page="back"]')?.click());
+  page.left.addEventListener("abort", () => document.querySelector(".action-bar")?.remove());
+  await load(0);
+  return h("section", { class: "panel" }, h("div", { class: "spread" }, h("div", {}, h("h2", {}, "Members"), h("p", { class: "muted" }, "The peak first, then from the densest to the least dense.", editable && " Tick items to move them."))), grid, foot);
+}
+
+function nearestPanel({ cluster, level, editable, page }, nearest) {
+  const rows = nearest.items.map((one) =>
+    h("div", { class: "near" },
+      h("div", {}, h("a", { href: clusterLink(level, one.cluster) }, clusterName(one)), h("div", { class: "muted" }, plural(one.size, "item")), h("span", { class: "chip", title: `mean cosine ${share(one.affinity)}` }, `linkage ${one.linkage.toFixed(3)} over ${plural(one.n_edges, "edge")}`)),
+      thumbs(one.exemplars, { strip: true }),
+      editable && h("button", { class: "button small", onclick: async () => (await act("merge", { groups: [cluster, one.cluster] })) && stay(cluster, page), data: { merge: one.cluster } }, "Merge")));
+  return h("section", { class: "panel" }, h("h2", {}, "Nearest other clusters"), rows.length ? rows : empty(nearest.reason ?? "No edge leads to another cluster."));
+}

@@ -1,0 +1,65 @@
+// Compare with true labels, another run or another level: what one splits and the other merges.
+
+import { get } from "./api.js";
+import { css, ramp } from "./colours.js";
+import { count, h, plural, replace, share } from "./dom.js";
+import { clusterLink, empty, loading, pager, thumbs } from "./parts.js";
+import { choice } from "./view_clusters.js";
+
+const LIMIT = 12;
+
+export async function showCompare(root, _, page) {
+  const overview = await get("overview");
+  const choices = overview.compare_with.map((one) => [one.key, one.name]);
+  const body = h("div", { class: "stack" });
+  let key = page.values.get("with") ?? choices[0][0];
+  let kind = page.values.get("kind") ?? "split";
+
+  async function load() {
+    replace(body, loading());
+    const told = await get("compare", { key });
+    const list = h("div");
+    const foot = h("div");
+    const tabs = h("div", { class: "tabs", role: "tablist" });
+    async function differences(offset) {
+      const found = await get("compare/differences", { key, kind, offset, limit: LIMIT });
+      replace(tabs, [["split", `We merge, they split (${count(told.n_split)})`], ["merge", `They merge, we split (${count(told.n_merged)})`]].map(([one, text]) => h("button", { role: "tab", "aria-selected": String(one === kind), data: { kind: one }, onclick: () => { kind = one; page.remember({ kind }); differences(0); } }, text)));
+      replace(list, found.items.length ? found.items.map(difference) : empty("No difference of this kind."));
+      replace(foot, found.total > LIMIT ? pager(found, LIMIT, differences) : "");
+    }
+    const jump = (cluster) => { location.hash = clusterLink("reviewed", cluster); };
+    replace(body, tiles(told),
+      told.matrix.rows.length > 0 && h("section", { class: "panel" }, h("h2", {}, "Where they differ most"), h("p", { class: "muted" }, "Rows are our clusters, columns theirs, a cell the items they share. Click a row to open the cluster."), matrix(told.matrix, jump)),
+      h("section", { class: "panel" }, tabs, list, foot));
+    await differences(0);
+  }
+
+  root.append(h("div", { class: "page-head" }, h("div", {}, h("h1", {}, "Compare"), h("p", { class: "sub" }, "The clusters as reviewed against another partition of the same items.")),
+    h("div", { class: "toolbar", style: { margin: 0 } }, choice("With", choices, key, (event) => { key = event.target.value; page.remember({ with: key }); load(); }))), body);
+  await load();
+}
+
+function tiles(told) {
+  const values = [[count(told.n_ours), "our clusters"], [count(told.n_theirs), "theirs"], [count(told.n_identical), `identical, ${plural(told.points_identical, "item")}`], [count(told.n_split), "ours that they split"], [count(told.n_merged), "theirs that we split"], [share(told.scores.pairwise_f), "pairwise F"], [share(told.scores.bcubed_f), "BCubed F"]];
+  return h("div", { class: "tiles" }, values.map(([value, label]) => h("div", { class: "tile" }, h("div", { class: "value" }, value), h("div", { class: "label" }, label))));
+}
+
+function matrix(told, jump) {
+  const cells = told.rows.map(() => told.columns.map(() => 0));
+  for (const [row, column, n] of told.cells) cells[row][column] = n;
+  return h("div", { class: "scroll" }, h("table", { class: "matrix" },
+    h("thead", {}, h("tr", {}, h("th"), told.columns.map((name) => h("th", { title: name }, h("span", {}, name))))),
+    h("tbody", {}, told.rows.map((cluster, i) => {
+      const most = Math.max(...cells[i]);
+      return h("tr", { style: { cursor: "pointer" }, onclick: () => jump(cluster) }, h("th", {}, h("a", { href: clusterLink("reviewed", cluster) }, `#${cluster}`)),
+        cells[i].map((n) => h("td", n ? { style: { background: css(ramp(0.45 + 0.5 * (n / most))), color: n / most > 0.6 ? "#fff" : "#10172a" } } : { class: "none" }, n || "")));
+    }))));
+}
+
+function difference(one) {
+  const title = one.kind === "split"
+    ? h("span", {}, h("a", { href: clusterLink("reviewed", one.cluster) }, `#${one.cluster}`), ` holds ${plural(one.size, "item")} of ${one.n_pieces} of theirs`)
+    : h("span", {}, `${one.other} is spread over ${one.n_pieces} of our clusters, ${plural(one.size, "item")}`);
+  return h("div", { class: "diff" }, h("div", { class: "row" }, title, h("span", { class: "chip warn" }, `${count(one.misplaced)} misplaced`)),
+    h("div", { class: "pieces" }, one.pieces.map((piece) => h("div", { class: "piece" }, h("div", { class: "spread" }, one.kind === "split" ? h("span", {}, piece.other) : h("a", { href: clusterLink("reviewed", piece.cluster) }, `#${piece.cluster}`), h("span", { class: "muted" }, count(piece.count))), thumbs(piece.exemplars, { strip: true })))));
+}

@@ -1,0 +1,104 @@
+// The first page: how many clusters, how large, how good, and where to go next.
+
+import { get } from "./api.js";
+import { count, h, plural, s, share } from "./dom.js";
+import { card, empty } from "./parts.js";
+import { MapCanvas, readMap } from "./map_canvas.js";
+
+export async function showOverview(root, _, page) {
+  const [told, doubtful] = await Promise.all([get("overview"), get("clusters", { sort: "doubt", limit: 4 })]);
+  root.append(
+    h("div", { class: "page-head" }, h("div", {}, h("h1", {}, told.name), h("p", { class: "sub" }, subtitle(told))),
+      h("div", { class: "row" }, h("a", { class: "button", href: "#/clusters" }, "Browse clusters"), h("a", { class: "button primary", href: "#/review" }, "Start reviewing"))),
+    h("div", { class: "stack" },
+      tiles(told),
+      h("div", { class: "two" },
+        h("section", { class: "panel" }, h("h2", {}, "Levels"), levelTable(told)),
+        h("section", { class: "panel" }, h("h2", {}, "Cluster sizes"), histogram(told.sizes))),
+      h("div", { class: "two" },
+        h("section", { class: "panel" }, h("div", { class: "spread" }, h("h2", {}, "Map of peaks"), h("a", { href: "#/map" }, "Open the map")), smallMap(root, page)),
+        h("section", { class: "panel" }, h("h2", {}, "Settings and times"), details(told.details))),
+      h("section", {}, h("div", { class: "spread", style: { margin: "8px 0 12px" } }, h("h2", {}, "Most doubtful clusters"), h("a", { href: "#/clusters?sort=doubt" }, "All by doubt")),
+        h("div", { class: "cards" }, doubtful.items.map((one) => card(one, "reviewed"))))),
+  );
+  if (told.metrics_pending) {
+    const again = setTimeout(() => page.left.aborted || page.redraw(), 1500);
+    page.left.addEventListener("abort", () => clearTimeout(again));
+  }
+}
+
+function subtitle(told) {
+  const parts = [`${plural(told.n_points, "item")} in ${plural(told.n_clusters, "cluster")}`, plural(told.n_levels, "level")];
+  if (told.n_identities) parts.push(`${plural(told.n_identities, "true identity", "true identities")}`);
+  return parts.join(" · ");
+}
+
+function tiles(told) {
+  const scores = told.levels.at(-1).scores;
+  const values = [
+    [count(told.n_clusters), "clusters now"],
+    [count(told.n_singletons), "of one item"],
+    [count(told.largest), "items in the largest"],
+    [count(told.review.n_actions), "review actions"],
+  ];
+  if (scores) values.push([share(scores.pairwise_f), "pairwise F"], [share(scores.bcubed_f), "BCubed F"], [share(scores.nmi), "NMI"]);
+  else if (told.metrics_pending) values.push(["…", "scores are being worked out"]);
+  return h("div", { class: "tiles" }, values.map(([value, label]) => h("div", { class: "tile" }, h("div", { class: "value" }, value), h("div", { class: "label" }, label))));
+}
+
+function levelTable(told) {
+  const scored = told.levels[0].scores !== null;
+  const heads = ["Level", "Clusters", "Largest", "Quality", ...(scored ? ["Pairwise F", "BCubed F", "NMI"] : [])];
+  const rows = told.levels.map((one) =>
+    h("tr", {},
+      h("td", {}, h("a", { href: `#/clusters?level=${one.level}` }, `Level ${one.level}`), one.level === told.early_stop_level && told.n_levels > 1 && [" ", h("span", { class: "chip", title: "Where early stopping would end" }, "early stop")]),
+      [count(one.n_clusters), count(one.largest), share(one.quality), ...(scored ? [one.scores.pairwise_f, one.scores.bcubed_f, one.scores.nmi].map((v) => v.toFixed(3)) : [])].map((v) => h("td", { class: "right" }, v))));
+  return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, heads.map((name, i) => h("th", { class: i ? "right" : "" }, name)))), h("tbody", {}, rows)));
+}
+
+export function histogram(bins) {
+  const width = 520;
+  const height = 210;
+  const most = Math.max(...bins.map((one) => one.clusters));
+  const step = (width - 16) / bins.length;
+  const bars = bins.map((one, i) => {
+    const tall = one.clusters ? Math.max(2, (one.clusters / most) * (height - 58)) : 0;
+    const x = 8 + i * step;
+    const name = one.low === one.high ? String(one.low) : `${count(one.low)}–${count(one.high)}`;
+    return s("g", {},
+      s("rect", { class: "bar", x: x + 2, y: height - 30 - tall, width: Math.max(step - 4, 1), height: tall, rx: 3 }, s("title", {}, `${name} items: ${plural(one.clusters, "cluster")}, ${plural(one.points, "item")}`)),
+      one.clusters && s("text", { class: "label", x: x + step / 2, y: height - 36 - tall, "text-anchor": "middle" }, count(one.clusters)),
+      s("text", { x: x + step / 2, y: height - 14, "text-anchor": "middle" }, name));
+  });
+  return s("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Number of clusters by size" },
+    s("line", { class: "axis", x1: 8, x2: width - 8, y1: height - 29.5, y2: height - 29.5 }), bars,
+    s("text", { x: width - 8, y: height - 1, "text-anchor": "end" }, "items in a cluster"));
+}
+
+function smallMap(root, page) {
+  const box = h("div", { class: "map-box", style: { height: "300px", minHeight: "0", border: "0" } });
+  root.addEventListener("shown", async () => {
+    const map = await readMap(page).catch(() => null);
+    if (page.left.aborted) return;
+    if (!map?.points) {
+      box.replaceWith(empty(map?.reason ?? "There is no map."));
+      return;
+    }
+    const canvas = new MapCanvas(box, map.points, { still: true });
+    canvas.colourBy("cluster");
+    page.left.addEventListener("abort", () => canvas.close());
+  });
+  return box;
+}
+
+function details(told) {
+  const settings = Object.entries(told.settings ?? {}).filter(([, value]) => value !== null && typeof value !== "object");
+  const stages = Array.isArray(told.stages) ? told.stages : [];
+  if (!settings.length && !stages.length) return h("p", { class: "muted" }, "The run kept no settings.");
+  const slowest = Math.max(...stages.map((one) => one.seconds), 1e-9);
+  return h("div", { class: "stack" },
+    h("dl", { class: "facts" }, settings.map(([name, value]) => [h("dt", {}, name), h("dd", { class: "mono" }, String(value))])),
+    stages.length > 0 && h("div", { class: "meters" }, stages.map((one) =>
+      h("div", { class: "meter", style: { gridTemplateColumns: "110px 1fr 64px" } }, h("span", {}, one.stage), h("span", { class: "track" }, h("span", { class: "fill", style: { width: `${(100 * one.seconds) / slowest}%`, display: "block" } })), h("span", { class: "amount" }, `${Number(one.seconds).toFixed(2)} s`)))),
+    told.versions && h("p", { class: "muted" }, Object.entries(told.versions).map(([name, value]) => `${name} ${value}`).join(" · ")));
+}

@@ -1,0 +1,59 @@
+// A point opened: what it is, its neighbours, and its path to its peak.
+
+import { act } from "./actions.js";
+import { get } from "./api.js";
+import { h, plural, share } from "./dom.js";
+import { ask, clusterLink, empty, thumb } from "./parts.js";
+
+export async function showPoint(root, [number], page) {
+  const point = await get(`points/${number}`);
+  const move = async () => {
+    const text = await ask(`Move ${point.id}`, { label: "Number of the cluster", hint: "The number of a cluster, or nothing for a new one.", ok: "Move" });
+    if (text === null) return;
+    const body = { rows: [point.row] };
+    if (text.trim()) body.to = Number(text.trim().replace(/^#/, ""));
+    if (await act("move", body)) page.redraw();
+  };
+  root.append(
+    h("div", { class: "page-head" },
+      h("div", {}, h("div", { class: "crumbs" }, h("a", { href: clusterLink("reviewed", point.cluster) }, point.cluster_name ?? `Cluster ${point.cluster}`), h("span", {}, "›"), h("span", {}, "item")), h("h1", {}, point.id)),
+      h("button", { class: "button", onclick: move, data: { action: "move" } }, "Move to…")),
+    h("div", { class: "stack" },
+      h("div", { class: "two" },
+        h("section", { class: "panel row", style: { alignItems: "flex-start", gap: "20px" } }, h("div", { class: "big-thumb" }, thumb(point, { link: false })), facts(point)),
+        h("section", { class: "panel" }, h("h2", {}, "Its clusters, level by level"), levels(point))),
+      h("section", { class: "panel" }, h("h2", {}, "Path to its peak"), path(point)),
+      h("section", { class: "panel" }, h("h2", {}, "Neighbours"), neighbours(point))));
+}
+
+function facts(point) {
+  const known = { ...(point.label ? { "true label": point.label } : {}), density: share(point.density), confidence: share(point.confidence), row: point.row, ...point.facts };
+  if (point.label) delete known.label;
+  return h("dl", { class: "facts", style: { flex: "1", minWidth: "180px" } }, Object.entries(known).map(([name, value]) => [h("dt", {}, name), h("dd", {}, String(value))]));
+}
+
+function levels(point) {
+  return h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "Level"), h("th", {}, "Cluster"), h("th", { class: "right" }, "Items"), h("th", {}, ""))),
+    h("tbody", {}, point.levels.map((one) => h("tr", {}, h("td", {}, one.level), h("td", {}, h("a", { href: clusterLink(one.level, one.cluster) }, `#${one.cluster}`)), h("td", { class: "right" }, one.size.toLocaleString("en-US")), h("td", {}, one.is_peak && h("span", { class: "chip accent" }, "its peak"))))));
+}
+
+function path(point) {
+  if (!point.path.length) return h("p", { class: "muted" }, "It is the peak of its final cluster.");
+  const steps = point.path.flatMap((one) => [
+    h("div", { class: "step" }, h("span", {}, "→"), h("span", { class: one.linkage < 0.9 ? "chip warn" : "chip" }, share(one.linkage)), h("span", {}, `level ${one.level}`)),
+    h("div", { class: "step" }, thumb(one.item), h("span", {}, one.item.id))]);
+  return h("div", { class: "path" }, h("div", { class: "step" }, thumb(point), h("span", {}, point.id)), steps);
+}
+
+function neighbours(point) {
+  if (!point.neighbours.length) return empty("The run kept no graph, so neighbours are not known.");
+  return h("div", { class: "scroll" }, h("table", {},
+    h("thead", {}, h("tr", {}, ["", "Id", "Affinity", "Linkage", "Cluster", ""].map((name, i) => h("th", { class: i === 2 || i === 3 ? "right" : "" }, name)))),
+    h("tbody", {}, point.neighbours.map((one) => h("tr", {},
+      h("td", { style: { width: "56px" } }, thumb(one)),
+      h("td", {}, h("a", { href: `#/point/${one.row}` }, one.id), one.label && h("div", { class: "muted" }, one.label)),
+      h("td", { class: "right" }, one.affinity.toFixed(3)), h("td", { class: "right" }, one.linkage.toFixed(3)),
+      h("td", {}, h("a", { href: clusterLink("reviewed", one.cluster) }, `#${one.cluster}`)),
+      h("td", {}, one.is_parent && h("span", { class: "chip accent" }, "its parent"), !one.same_cluster && h("span", { class: "chip warn" }, "other cluster")))))),
+    h("p", { class: "muted" }, `${plural(point.neighbours.length, "nearest neighbour")} by cosine.`));
+}

@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+import torch
+
+from hilander.errors import SettingError
+from hilander.graph import KnnGraph, build_knn_graph, edge_density, start_nodes
+from hilander.model import predictor as predictor_module
+from hilander.model.batches import gather_neighbourhood
+from hilander.model.device import choose_device
+from hilander.model.lander import same_probability
+from hilander.model.learning import make_network
+from hilander.model.predictor import Predictor, show_nodes
+from hilander.model.settings import NetworkSettings
+
+
+@pytest.mark.parametrize("encoder", ["attention", "convolution"])
+@pytest.mark.parametrize("features", ["identity", "average", "concat"])
+@pytest.mark.parametrize("layers", [1, 3])
+def test_blocks_of_any_size_score_like_the_plain_network(
+    small_level, monkeypatch, encoder, features, layers
+):
+    graph, nodes, _ = small_level
+    network = make_network(NetworkSettings(6, features, encoder, 12, layers, heads=2), 0).eval()
+    x = torch.from_numpy(show_nodes(nodes, features))
+    neighbours, affinity = torch.from_numpy(graph.neighbours), torch.from_numpy(graph.affinity)
+    with torch.no_grad():
+        batch = gather_neighbourhood(neighbours, affinity, torch.arange(len(nodes)), layers)
+        plain = same_probability(network(x, batch)).numpy()
+        encoded = network.encode(x, batch).numpy()
+    for block in (10_000, 13, 1):
+        monkeypatch.setattr(predictor_module, "_NODE_BLOCK", block)
+        predict = Predictor(network, "cpu")
+        scores = predict(graph, nodes)
+        np.testing.assert_allclose(scores.linkage, plain, atol=1e-5)
+        np.testing.assert_allclose(scores.density, edge_density(graph.affinity, plain), atol=1e-5)
+        np.testing.assert_allclose(predict.encode(graph, nodes), encoded, atol=1e-5)
+
+
+def test_a_node_shows_its_peak_its_mean_or_both(small_level):
+    _, nodes, _ = small_level
+    identity, average, both = (show_nodes(nodes, f) for f in ("identity", "average", "concat"))
+    np.testing.assert_array_equal(identity, nodes.identity)
+    np.testing.assert_array_equal(average, nodes.total / nodes.size[:, None].astype(np.float32))
+    np.testing.assert_array_equal(both, np.concatenate([identity, average], axis=1))
+
+
+def test_scoring_switches_dropout_off(small_level):
+    graph, nodes, _ = small_level
+    network = make_network(NetworkSettings(6, hidden=12, dropout=0.5), 0).train()
+    predict = Predictor(network, "cpu")
+    np.testing.assert_array_equal(predict(graph, nodes).linkage, predict(graph, nodes).linkage)
+
+
+def test_a_graph_in_read_only_memory_is_scored_without_a_warning(small_level):
+    graph, nodes, _ = small_level
+    frozen = graph.neighbours.copy(), graph.affinity.copy()
+    for array in frozen:
+        array.flags.writeable = False
+    predict = Predictor(make_network(NetworkSettings(6, hidden=12), 0), "cpu")
+    scores = predict(KnnGraph(*frozen), nodes)
+    np.testing.assert_array_equal(scores.linkage, predict(graph, nodes).linkage)
+
+
+def test_exact_copies_are_joined_when_asked_and_their_density_follows():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(20, 6)).astype(np.float32)
+    points = np.repeat(points / np.linalg.norm(points, axis=1, keepdims=True), 3, axis=0)
+    graph, nodes = build_knn_graph(points, 5), start_nodes(points)
+    network = make_network(NetworkSettings(6, hidden=12), 0)
+    plain = Predictor(network, "cpu")(graph, nodes)
+    joined = Predictor(network, "cpu", join_copies=True)(graph, nodes)
+    copies = (points[graph.neighbours] == points[:, None]).all(axis=2)
+    assert (copies.sum(axis=1) == 2).all()
+    assert (plain.linkage[copies] < 1).all()
+    assert (joined.linkage[copies] == 1).all()
+    np.testing.assert_array_equal(joined.linkage[~copies], plain.linkage[~copies])
+    np.testing.assert_array_equal(joined.density, edge_density(graph.affinity, joined.linkage))
+
+
+def test_probabilities_stay_in_range_for_negative_cosines():
+    points = np.concatenate([np.eye(6), -np.eye(6)]).astype(np.float32)
+    graph = build_knn_graph(points, 11)
+    assert graph.affinity.min() == -1
+    for encoder in ("attention", "convolution"):
+        network = make_network(NetworkSettings(6, "concat", encoder, 12), 0)
+        scores = Predictor(network, "cpu")(graph, start_nodes(points))
+        assert np.isfinite(scores.linkage).all()
+        assert ((scores.linkage >= 0) & (scores.linkage <= 1)).all()
+        assert (np.abs(scores.density) <= 1).all()
+
+
+def test_a_device_that_is_not_there_is_refused():
+    for name in ("cuda:97", "abacus"):
+        with pytest.raises(SettingError, match=f"device='{name}' is not usable here"):
+            choose_device(name)
+    assert choose_device("cpu") == torch.device("cpu")
+    assert choose_device("auto").type in ("cpu", "cuda", "mps")

@@ -1,0 +1,50 @@
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+from hilander.errors import SettingError
+from hilander.tree import Rules
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"k": 0}, "k=0 must be a whole number >= 1"),
+        ({"k": 2.5}, "k=2.5 must be a whole number"),
+        ({"k": "ten"}, "k='ten' must be a whole number"),
+        ({"p_tau": -0.1}, "p_tau=-0.1 is not a probability"),
+        ({"p_tau": 1.1}, "p_tau=1.1 is not a probability"),
+        ({"p_tau": float("nan")}, "p_tau=nan is not a probability"),
+        ({"p_tau": "Auto"}, "p_tau='Auto' is not a probability"),
+        ({"max_levels": 0}, "max_levels=0 must be a whole number >= 1"),
+    ],
+)
+def test_a_setting_that_means_nothing_is_refused(settings, message):
+    with pytest.raises(SettingError, match=message):
+        Rules(**settings)
+
+
+def test_numpy_numbers_become_plain_ones():
+    rules = Rules(k=np.int64(5), p_tau=np.float32(0.5))
+    assert rules == Rules(k=5, p_tau=0.5)
+    assert json.loads(json.dumps(asdict(rules))) == asdict(Rules(k=5, p_tau=0.5))
+
+
+def test_early_stop_ends_where_more_than_one_kth_of_the_edges_before_are_added():
+    rules = Rules(k=10)
+    assert not rules.says_stop(500, None)
+    assert not rules.says_stop(10, 100)
+    assert rules.says_stop(11, 100)
+    assert rules.says_stop(0, 100)
+    assert rules.says_stop(0, None)
+
+
+def test_the_released_k_counts_the_node_in_the_early_stop_and_in_the_smallest_level():
+    released = Rules(k=9, as_released=True)
+    assert not released.says_stop(10, 100)
+    assert released.says_stop(11, 100)
+    assert not Rules(k=9).says_stop(11, 100)
+    assert [released.can_cluster(n) for n in (10, 11)] == [False, True]
+    assert [Rules(k=9).can_cluster(n) for n in (1, 2)] == [False, True]

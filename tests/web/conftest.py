@@ -1,0 +1,158 @@
+"""Small runs to look at, an explorer of them, and a client of its server."""
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from hilander.data import write_json
+from hilander.data.writing import folder_writer
+from hilander.graph import EdgeScores
+from hilander.graph.scores import edge_density
+from hilander.tree import Hierarchy, Rules, walk_levels
+from hilander.tree.extras import RunExtras, write_extras
+from hilander.tree.storage import write_hierarchy
+
+pytest.importorskip("fastapi", reason="the explorer's extra is not installed: hilander[explore]")
+HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
+
+
+def make_points(seed, n_identities=14, per_identity=18, dim=12):
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(n_identities, dim))
+    labels = rng.permutation(np.repeat(np.arange(n_identities), per_identity))
+    points = centres[labels] + rng.normal(scale=0.55, size=(len(labels), dim))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    return points.astype(np.float32), labels
+
+
+def cluster_noisily(points, labels, seed=0, p_tau=0.6, max_levels=4):
+    """The level loop with a scorer that is right most of the time."""
+    rng = np.random.default_rng(seed)
+
+    def score(graph, nodes):
+        own = labels[nodes.point]
+        sign = np.where(own[graph.neighbours] == own[:, None], 1.0, -1.0)
+        logit = 1.6 * sign + rng.normal(0, 1.2, graph.affinity.shape)
+        linkage = (1 / (1 + np.exp(-logit))).astype(np.float32)
+        return EdgeScores(linkage, edge_density(graph.affinity, linkage))
+
+    rules = Rules(k=6, p_tau=p_tau, max_levels=max_levels)
+    steps = list(walk_levels(points, score, rules))
+    return Hierarchy.of_steps(steps), steps[0]
+
+
+def write_run(folder, seed=0, *, ids=None, bare=False, **rules):
+    points, labels = make_points(seed)
+    hierarchy, first = cluster_noisily(points, labels, seed, **rules)
+    names = np.array([f"item-{row:04d}" for row in range(len(points))]) if ids is None else ids
+    rng = np.random.default_rng(seed)
+    with folder_writer(folder, "run") as inside:
+        write_hierarchy(hierarchy, inside, names)
+        if bare:
+            return folder
+        np.savez(
+            inside / "graph.npz",
+            neighbours=first.graph.neighbours,
+            affinity=first.graph.affinity,
+            linkage=first.scores.linkage,
+        )
+        patterns = rng.integers(0, 255, (labels.max() + 1, 10, 10)).astype(np.uint8)
+        names_of = np.array([HOSTILE if label == 0 else f"kind {label}" for label in labels])
+        extras = RunExtras(points, patterns[labels], {"label": names_of})
+        write_extras(inside, hierarchy, extras)
+        write_json(
+            inside / "run.json",
+            {
+                "settings": {"k": 6, "p_tau": 0.6},
+                "stages": [{"stage": "read", "seconds": 0.5}, {"stage": "level_0", "seconds": 2}],
+                "versions": {"hilander": "0.1.0"},
+            },
+        )
+    return folder
+
+
+@pytest.fixture
+def run_folder(tmp_path):
+    return write_run(tmp_path / "run")
+
+
+@pytest.fixture
+def explorer(run_folder):
+    from hilander.web.opening import open_explorer
+
+    made = open_explorer(run_folder)
+    yield made
+    made.store.close()
+
+
+@pytest.fixture
+def make_run(tmp_path):
+    """Write runs under names of the test's choice."""
+    return lambda name, seed=0, **options: write_run(tmp_path / name, seed, **options)
+
+
+class Client:
+    """Asks an application without a network between; paths go out as they are written."""
+
+    def __init__(self, app, base_url="http://127.0.0.1:8765", *, raise_app_exceptions=True):
+        import httpx
+
+        self.home = httpx.URL(base_url)
+        self.transport = httpx.ASGITransport(app, raise_app_exceptions=raise_app_exceptions)
+        self.cookies = httpx.Cookies()
+
+    def request(self, method, path, **options):
+        import httpx
+
+        async def ask():
+            async with httpx.AsyncClient(transport=self.transport, cookies=self.cookies) as client:
+                address = self.home.copy_with(raw_path=path.encode())
+                answer = await client.request(method, address, **options)
+                self.cookies = client.cookies
+                return answer
+
+        return asyncio.run(ask())
+
+    def get(self, path, **options):
+        return self.request("GET", path, **options)
+
+    def post(self, path, **options):
+        return self.request("POST", path, **options)
+
+
+@pytest.fixture
+def client_of():
+    return Client
+
+
+@pytest.fixture
+def hostile_text():
+    return HOSTILE
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium of this machine; without one the tests skip."""
+    import shutil
+
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
+    if path is None:
+        pytest.skip("no chromium on this machine; install one to run the browser tests")
+    with sync_api.sync_playwright() as playwright:
+        made = playwright.chromium.launch(
+            executable_path=path,
+            args=[
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-background-networking",
+            ],
+        )
+        yield made
+        made.close()

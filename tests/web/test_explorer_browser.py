@@ -1,0 +1,453 @@
+"""The page in a real browser: every view, every action of the review."""
+
+import json
+import re
+import threading
+import time
+
+import pytest
+
+from hilander.web.opening import bind, open_explorer
+from hilander.web.safety import Guard
+from hilander.web.server import create_app
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+
+class Site:
+    """An explorer served by a thread."""
+
+    def __init__(self, folder):
+        import uvicorn
+
+        self.explorer = open_explorer(folder, compare=[folder])
+        self.explorer.work_out()
+        listening = bind("127.0.0.1", 0, exact=False)
+        listening.listen(64)
+        self.address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        config = uvicorn.Config(create_app(self.explorer, Guard()), log_level="error", ws="none")
+        self.server = uvicorn.Server(config)
+        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listening]})
+        self.thread.start()
+        while not self.server.started:
+            time.sleep(0.02)
+
+    def close(self):
+        self.server.should_exit = True
+        self.thread.join()
+        self.explorer.store.close()
+
+
+@pytest.fixture
+def site(run_folder):
+    made = Site(run_folder)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def page(site, browser):
+    context = browser.new_context(viewport={"width": 1280, "height": 860}, accept_downloads=True)
+    made = context.new_page()
+    made.set_default_timeout(15_000)
+    problems = []
+    made.on("pageerror", lambda error: problems.append(str(error)))
+    made.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
+    foreign = []
+    made.on(
+        "request",
+        lambda one: (
+            foreign.append(one.url)
+            if not one.url.startswith((site.address, "data:", "blob:"))
+            else None
+        ),
+    )
+    made.go = lambda path: made.goto(f"{site.address}#/{path}")
+    yield made
+    context.close()
+    assert problems == []
+    assert foreign == []
+
+
+def texts(page, selector):
+    page.wait_for_selector(selector)
+    return page.locator(selector).all_inner_texts()
+
+
+def state_of(site):
+    return site.explorer.review.state
+
+
+def wait_for(check):
+    """Until the server has done what the page sent."""
+    for _ in range(300):
+        if check():
+            return
+        time.sleep(0.02)
+    pytest.fail("the page did not do it")
+
+
+def until(page, expression):
+    """Until something is true in the page, whose policy allows no evaluation inside of it."""
+    wait_for(lambda: page.evaluate(expression))
+
+
+def test_the_overview_shows_levels_sizes_scores_and_the_map(page, site):
+    page.go("")
+    page.wait_for_selector(".tiles")
+    assert "252 items" in page.locator(".sub").first.inner_text()
+    assert page.locator("table tbody tr").count() == site.explorer.run.n_levels
+    assert page.locator("svg.chart .bar").count() > 1
+    assert "pairwise F" in page.locator(".tiles").inner_text()
+    page.wait_for_selector(".map-box canvas[data-milliseconds]")
+    assert page.locator(".card").count() == 4
+    assert "p_tau" in page.locator("main").inner_text()
+
+
+def test_clusters_are_sorted_filtered_searched_and_paged(page, site):
+    page.go("clusters")
+    sizes = [int(text) for text in texts(page, ".card .count")]
+    assert sizes == sorted(sizes, reverse=True)
+    page.locator("select[aria-label=Level]").select_option("0")
+    until(page, "document.querySelector('.sub').textContent.includes('level 0')")
+    first = texts(page, ".card .title")
+    page.keyboard.press("]")
+    until(page, f"document.querySelector('.card .title').textContent !== {first[0]!r}")
+    assert "25–" in page.locator(".pager").inner_text()
+    page.locator("input[aria-label='Find clusters']").fill("item-0042")
+    page.keyboard.press("Enter")
+    until(page, "document.querySelectorAll('.card').length === 1")
+    cluster = site.explorer.run.hierarchy.labels(0)[42]
+    assert texts(page, ".card .title") == [f"Cluster {cluster}"]
+    assert page.locator(".card img").first.evaluate("image => image.complete")
+
+
+def test_several_clusters_are_merged_by_keys(page, site):
+    page.go("clusters")
+    page.wait_for_selector(".card")
+    for key in ("j", "x", "j", "x"):
+        page.keyboard.press(key)
+    assert page.locator(".action-bar strong").inner_text() == "2 selected"
+    chosen = [int(one) for one in page.locator(".card.selected").evaluate_all(
+        "cards => cards.map(card => card.dataset.cluster)")]  # fmt: skip
+    page.keyboard.press("m")
+    wait_for(lambda: len(set(state_of(site).labels[site.explorer.base.peaks[chosen]])) == 1)
+    page.wait_for_selector(".card .chip.accent")
+    assert page.locator(".action-bar").count() == 0
+    page.locator(".toast .button").click()
+    wait_for(lambda: not site.explorer.review.done)
+
+
+def test_a_cluster_is_named_and_marked_as_junk_from_its_card(page, site, hostile_text):
+    page.go("clusters")
+    page.wait_for_selector(".card")
+    page.keyboard.press("j")
+    page.keyboard.press("n")
+    page.locator("dialog input").fill(hostile_text)
+    page.keyboard.press("Enter")
+    shown = "document.querySelector('.card .title').textContent"
+    until(page, f"{shown} === {json.dumps(hostile_text)}")
+    assert page.title() != "owned"
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    page.keyboard.press("b")
+    page.wait_for_selector(".card.junk")
+    assert len(state_of(site).junk) == 1
+
+
+def test_an_opened_cluster_shows_parts_members_and_neighbours(page, site):
+    cluster = int(site.explorer.reviewed().order("size")[0])
+    page.go(f"cluster/reviewed/{cluster}")
+    page.wait_for_selector(".item")
+    size = int(site.explorer.reviewed().sizes[cluster])
+    assert page.locator(".item").count() == min(size, 60)
+    assert page.locator(".part").count() >= 2
+    assert "link" in page.locator(".part").nth(1).inner_text()
+    assert page.locator(".near").count() >= 1
+    page.locator("select[aria-label='Take apart into']").select_option("0")
+    until(page, "location.hash.includes('at=0')")
+    page.wait_for_selector(".part")
+    page.go("cluster/0/0")
+    until(page, "document.querySelector('h1')?.textContent === 'Cluster 0'")
+    assert "read only" in page.locator("main").inner_text()
+
+
+def test_a_cluster_is_split_and_its_parts_named(page, site):
+    cluster = int(site.explorer.reviewed().order("size")[0])
+    page.go(f"cluster/reviewed/{cluster}")
+    page.locator(".part input").nth(1).check()
+    page.locator("[data-action=split-one]").click()
+    page.wait_for_selector("dialog")
+    inputs = page.locator("dialog input")
+    assert inputs.count() == 2
+    inputs.nth(0).fill("the rest")
+    inputs.nth(1).fill("the part")
+    page.locator("dialog .primary").click()
+    wait_for(lambda: len(state_of(site).names) == 2)
+    new = site.explorer.reviewed().n_groups - 1
+    assert state_of(site).names == {cluster: "the rest", new: "the part"}
+    until(page, "document.querySelector('.name-input')?.value === 'the rest'")
+
+
+def test_each_chosen_part_becomes_a_cluster_of_its_own(page, site):
+    cluster = int(site.explorer.reviewed().order("size")[0])
+    before = site.explorer.reviewed().n_groups
+    page.go(f"cluster/reviewed/{cluster}?at=0")
+    page.locator(".part input").nth(1).check()
+    page.locator(".part input").nth(2).check()
+    page.locator("[data-action=split-each]").click()
+    page.wait_for_selector("dialog")
+    page.keyboard.press("Escape")
+    assert site.explorer.reviewed().n_groups == before + 2
+
+
+def test_items_are_moved_to_another_and_to_a_new_cluster(page, site):
+    order = site.explorer.reviewed().order("size")
+    cluster, other = int(order[0]), int(order[1])
+    page.go(f"cluster/reviewed/{cluster}")
+    page.locator(".item .pick").nth(2).check(force=True)
+    page.locator(".item .pick").nth(3).check(force=True)
+    page.locator("[data-action=move]").click()
+    page.locator("dialog input").fill(f"#{other}")
+    page.keyboard.press("Enter")
+    size = int(site.explorer.base.sizes[other])
+    wait_for(lambda: site.explorer.reviewed().sizes[other] == size + 2)
+    until(page, "!document.querySelector('.action-bar')")
+    before = site.explorer.reviewed().n_groups
+    page.locator(".item .pick").nth(1).check(force=True)
+    page.locator("[data-action=move-new]").click()
+    wait_for(lambda: site.explorer.reviewed().n_groups == before + 1)
+
+
+def test_a_cluster_is_renamed_junked_and_merged_where_it_is_open(page, site):
+    grouping = site.explorer.reviewed()
+    cluster = next(
+        int(group)
+        for group in grouping.order("size")
+        if site.explorer.run.graph.nearest_clusters(grouping.rows_of(group), grouping.labels, 3)
+    )
+    page.go(f"cluster/reviewed/{cluster}")
+    page.wait_for_selector(".name-input")
+    page.keyboard.press("n")
+    page.keyboard.type("by hand")
+    page.keyboard.press("Enter")
+    wait_for(lambda: state_of(site).names == {cluster: "by hand"})
+    page.keyboard.press("b")
+    page.wait_for_selector(".page-head .chip.bad")
+    assert state_of(site).junk == {cluster}
+    page.locator("[data-merge]").first.click()
+    wait_for(lambda: [event.kind for event in site.explorer.review.done][-1] == "merge")
+
+
+def test_a_point_opened_shows_neighbours_and_its_path(page, site):
+    row = 17
+    page.go(f"point/{row}")
+    assert texts(page, "h1") == ["item-0017"]
+    assert page.locator("main table").nth(1).locator("tbody tr").count() == 6
+    assert "Path to its peak" in page.locator("main").inner_text()
+    before = site.explorer.reviewed().n_groups
+    page.locator("[data-action=move]").click()
+    page.locator("dialog input").fill("")
+    page.keyboard.press("Enter")
+    wait_for(lambda: site.explorer.reviewed().n_groups == before + 1)
+    page.locator("main table").nth(1).locator("tbody a").nth(1).click()
+    until(page, "document.querySelector('h1')?.textContent !== 'item-0017'")
+
+
+def test_the_hierarchy_zooms_in_and_out_and_opens(page, site):
+    page.go("tree")
+    page.wait_for_selector(".icicle .bar")
+    assert page.locator(".icicle .level").count() == site.explorer.run.n_levels
+    first = page.locator(".icicle .level").first.locator(".bar:not(.rest)").first
+    cluster = first.get_attribute("data-cluster")
+    first.click()
+    until(page, "location.hash.includes('end=')")
+    assert f"#{cluster} of level" in page.locator(".crumbs").inner_text()
+    page.keyboard.press("-")
+    page.keyboard.press("0")
+    until(page, "!location.hash.includes('end=')")
+    page.locator(".icicle .bar:not(.rest)").first.dblclick()
+    until(page, "location.hash.includes('cluster/')")
+
+
+def test_the_map_colours_zooms_and_tells_a_peak(page, site):
+    page.go("map")
+    canvas = page.locator(".map-box canvas")
+    page.wait_for_selector(".map-box canvas[data-milliseconds]")
+    count = len(site.explorer.run.hierarchy.peaks(0))
+    assert f"{count} peaks" in page.locator(".sub").inner_text()
+    pixels = lambda: page.evaluate(  # noqa: E731
+        "document.querySelector('.map-box canvas').toDataURL()"
+    )
+    seen = {pixels()}
+    for colour in ("level", "confidence"):
+        page.locator("select[aria-label=Colour]").select_option(colour)
+        page.wait_for_timeout(80)
+        seen.add(pixels())
+    page.keyboard.press("Escape")
+    page.locator("h1").click()
+    page.keyboard.press("+")
+    page.wait_for_timeout(80)
+    seen.add(pixels())
+    assert len(seen) == 4
+    page.keyboard.press("0")
+    layout = site.explorer.map
+    box = canvas.bounding_box()
+    half = 0.47 * min(box["width"], box["height"])
+    x = box["x"] + box["width"] / 2 + float(layout.places[0, 0]) * half
+    y = box["y"] + box["height"] / 2 + float(layout.places[0, 1]) * half
+    page.mouse.move(x, y)
+    page.wait_for_selector("aside .button")
+    page.locator("aside .button").click()
+    until(page, "location.hash.includes('cluster/reviewed')")
+
+
+@pytest.mark.parametrize("kind", ["merge", "pair"])
+def test_questions_are_answered_by_one_key(page, site, kind):
+    page.go(f"review/{kind}")
+    verdicts = []
+    for key, verdict in (("s", "same"), ("d", "different"), ("k", "skip")):
+        page.wait_for_selector(".question")
+        asked = page.locator(".question").get_attribute("data-key")
+        assert page.locator(".side").count() == 2
+        page.keyboard.press(key)
+        until(page, f"document.querySelector('.question')?.dataset.key !== {json.dumps(asked)}")
+        verdicts.append(state_of(site).answers.get(asked))
+        assert verdicts[-1] == verdict
+    page.keyboard.press("u")
+    wait_for(lambda: len(state_of(site).answers) == 2)
+    page.locator("[data-verdict=same]").click()
+    wait_for(lambda: len(state_of(site).answers) == 3)
+
+
+def test_the_log_undoes_and_redoes(page, site):
+    site.explorer.act("name", {"group": 0, "name": "first"})
+    site.explorer.act("merge", {"groups": [0, 1]})
+    page.go("review/log")
+    assert page.locator(".log-line").count() == 2
+    page.locator("[data-action=undo]").click()
+    page.wait_for_selector(".log-line.gone")
+    assert len(site.explorer.review.done) == 1
+    page.locator("[data-action=redo]").click()
+    wait_for(lambda: len(site.explorer.review.done) == 2)
+    until(page, "document.querySelectorAll('.log-line').length === 4")
+    page.keyboard.press("Control+z")
+    wait_for(lambda: len(site.explorer.review.done) == 1)
+
+
+def test_conflicts_are_shown_with_a_way_to_their_clusters(page, site):
+    conflict = {"kind": "different", "text": "a and b <b>were</b> different", "clusters": [1]}
+    site.explorer.carried_conflicts = lambda: [conflict]
+    page.go("review/conflicts")
+    assert "a and b <b>were</b> different" in page.locator(".diff").inner_text()
+    assert "earlier decisions" in page.locator("#banner").inner_text()
+    page.locator(".diff .button").click()
+    until(page, "location.hash === '#/cluster/reviewed/1'")
+
+
+@pytest.mark.parametrize("what", ["labels", "pairs"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "json"])
+def test_exports_are_downloaded(page, site, what, kind):
+    site.explorer.act("merge", {"groups": [0, 1]})
+    page.go("review/export")
+    with page.expect_download() as waiting:
+        page.locator(f"[data-export={what}-{kind}]").click()
+    assert waiting.value.suggested_filename == f"{what}.{kind}"
+    assert waiting.value.path().stat().st_size > 10
+
+
+def test_a_comparison_leads_to_its_differences(page, site):
+    page.go("compare")
+    page.wait_for_selector(".matrix")
+    assert page.locator(".matrix tbody tr").count() >= 1
+    page.wait_for_selector(".diff, .empty")
+    page.locator("[data-kind=merge]").click()
+    until(page, "location.hash.includes('kind=merge')")
+    page.locator("select[aria-label=With]").select_option("run:run")
+    until(page, "document.querySelector('.tiles')?.textContent.includes('1.00')")
+    page.locator("select[aria-label=With]").select_option("labels")
+    page.locator(".matrix tbody a").first.click()
+    until(page, "location.hash.includes('cluster/reviewed')")
+
+
+def test_search_finds_points_and_clusters_by_keys(page, site):
+    site.explorer.act("name", {"group": 2, "name": "tulips"})
+    page.go("")
+    page.wait_for_selector(".view")
+    page.keyboard.press("/")
+    page.keyboard.type("tulip")
+    page.wait_for_selector("#found a")
+    page.keyboard.press("Enter")
+    until(page, "location.hash === '#/cluster/reviewed/2'")
+    page.wait_for_selector(".name-input")
+    page.keyboard.press("/")
+    page.locator("#search").fill("item-0033")
+    page.wait_for_selector("#found a[href='#/point/33']")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    until(page, "location.hash === '#/point/33'")
+
+
+def test_keys_lead_everywhere_and_are_explained(page):
+    page.go("")
+    for key, view in (("c", "clusters"), ("h", "tree"), ("m", "map"), ("r", "review"),
+                      ("p", "compare"), ("o", "overview")):  # fmt: skip
+        page.keyboard.press("g")
+        page.keyboard.press(key)
+        page.wait_for_selector(f".view[data-view={view}]")
+        assert page.locator("#nav [aria-current=page]").get_attribute("data-view") == view
+    page.keyboard.press("?")
+    assert "Keys" in page.locator("dialog").inner_text()
+
+
+def test_light_and_dark_are_kept(page):
+    page.go("")
+    page.wait_for_selector(".view")
+    theme = "document.documentElement.dataset.theme"
+    before = page.evaluate(theme)
+    page.keyboard.press("t")
+    assert page.evaluate(theme) != before
+    page.reload()
+    page.wait_for_selector(".view")
+    assert page.evaluate(theme) != before
+
+
+def test_every_view_fits_a_small_screen(page):
+    page.set_viewport_size({"width": 375, "height": 700})
+    for path in ("", "clusters", "cluster/reviewed/0", "point/3", "tree", "map", "review/merge",
+                 "review/log", "compare"):  # fmt: skip
+        page.go(path)
+        page.wait_for_selector(".view")
+        page.wait_for_timeout(120)
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 376, path
+
+
+def test_labels_that_look_like_markup_are_shown_as_text(page, site, hostile_text):
+    row = int((site.explorer.run.items.labels.codes == 0).argmax())
+    assert site.explorer.run.items.label_of(row) == hostile_text
+    for path in (f"point/{row}", f"cluster/reviewed/{site.explorer.base.labels[row]}", "compare"):
+        page.go(path)
+        page.wait_for_selector(".view")
+        until(page, f"document.body.innerText.includes({json.dumps(hostile_text)})")
+        assert page.title() != "owned"
+        assert page.locator("img[src=x]").count() == 0
+
+
+def test_the_api_page_lists_every_route(page, site):
+    page.goto(site.address + "api")
+    page.wait_for_selector(".method")
+    shown = page.locator("main").inner_text()
+    assert "/api/clusters/{level}/{cluster}" in shown
+    assert re.search(r"POST\s*/api/review/\{kind\}", shown)
+
+
+def test_a_server_that_is_gone_is_told(site, browser):
+    page = browser.new_page()
+    page.goto(f"{site.address}#/clusters")
+    page.wait_for_selector(".card")
+    page.route("**/api/**", lambda route: route.abort())
+    page.goto(f"{site.address}#/review/log")
+    page.wait_for_selector("[role=alert]")
+    assert "does not answer" in page.locator("[role=alert]").inner_text()
+    page.close()
