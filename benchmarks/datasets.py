@@ -1,4 +1,4 @@
-"""Data sets by name: the project's glyphs, face-like embeddings, files on disk, the shared pairs."""
+"""Data sets by name: glyphs, face-like embeddings, files on disk, the shared pairs."""
 
 from __future__ import annotations
 

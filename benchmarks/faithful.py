@@ -53,6 +53,7 @@ class Trial:
     optimizer : str
     learning_rate : float
     hidden : int
+    batch_size : int
     seed : int
     """
 
@@ -63,6 +64,7 @@ class Trial:
     optimizer: str = "sgd"
     learning_rate: float = 0.1
     hidden: int = 512
+    batch_size: int = 4096
     seed: int = 0
 
     @property
@@ -70,7 +72,7 @@ class Trial:
         """What to call its checkpoint."""
         return (
             f"{self.dataset}-{self.encoder}-{self.features}-{self.hidden}-{self.epochs}"
-            f"-{self.optimizer}-{self.learning_rate:g}-{self.seed}"
+            f"-{self.optimizer}-{self.learning_rate:g}-{self.batch_size}-{self.seed}"
         )
 
 
@@ -134,9 +136,13 @@ def train(trial: Trial, path: Path, checkpoints: Path | None, verbose: bool) -> 
     with np.load(path) as data:
         features, labels = data["features"].astype(np.float32), data["labels"]
     learning = LearningSettings(
-        epochs=trial.epochs, optimizer=trial.optimizer, learning_rate=trial.learning_rate
+        epochs=trial.epochs,
+        batch_size=trial.batch_size,
+        optimizer=trial.optimizer,
+        learning_rate=trial.learning_rate,
     )
     model = HiLander(
+        method="paper",
         k=K,
         p_tau=0.5,
         features=trial.features,
@@ -196,7 +202,7 @@ def _table(rows: Sequence[dict[str, Any]]) -> list[str]:
 def _setting(row: dict[str, Any]) -> str:
     return (
         f"{row['encoder']}, {row['features']}; {row['epochs']} epochs of {row['optimizer']} "
-        f"at {row['learning_rate']:g}"
+        f"at {row['learning_rate']:g}, batches of {row['batch_size']:,}"
     )
 
 
@@ -229,7 +235,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for encoder in args.encoder:
             trial = Trial(
                 dataset, encoder, args.features, args.epochs, args.optimizer,
-                args.learning_rate, args.hidden, args.seed,
+                args.learning_rate, args.hidden, args.batch_size, args.seed,
             )  # fmt: skip
             for row in measure(trial, args.data, P_TAUS, args.checkpoints, verbose=True):
                 append_row(args.rows, row)
@@ -250,6 +256,7 @@ def make_parser() -> argparse.ArgumentParser:
     run.add_argument("--optimizer", choices=("sgd", "adamw"), default="sgd")
     run.add_argument("--learning-rate", type=float, default=0.1)
     run.add_argument("--hidden", type=int, default=512)
+    run.add_argument("--batch-size", type=int, default=4096)
     run.add_argument("--seed", type=int, default=0)
     run.add_argument("--data", type=Path, default=find_data())
     run.add_argument("--checkpoints", type=Path, default=ROOT / "build" / "faithful")

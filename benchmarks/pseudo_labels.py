@@ -1,9 +1,9 @@
 """Learning from pseudo-labels: how good an embedder becomes that learns from clusters.
 
-An embedder is trained on labelled classes. It embeds unlabelled pictures of other classes; each method
-clusters them, and the embedder is trained on with the clusters as labels. What it is then worth is
-measured on pictures of classes that neither has seen, by FNMR at FMR and FNIR at FPIR, beside training
-on nothing more and training on the true labels.
+An embedder is trained on labelled classes. It embeds unlabelled pictures of other classes; each
+method clusters them, and the embedder is trained on with the clusters as labels. What it is then
+worth is measured on pictures of classes that neither has seen, by FNMR at FMR and FNIR at FPIR,
+beside training on nothing more and training on the true labels.
 
     python -m benchmarks.pseudo_labels run [--images glyphs] [--methods NAMES] [--seeds 3]
 """
@@ -11,6 +11,7 @@ on nothing more and training on the true labels.
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import sys
 from collections.abc import Callable, Sequence
@@ -57,8 +58,8 @@ class Training:
     seed : int
     """
 
-    epochs: int = 12
-    batch_size: int = 256
+    epochs: int = 25
+    batch_size: int = 128
     learning_rate: float = 2e-3
     scale: float = 16.0
     margin: float = 0.2
@@ -104,7 +105,7 @@ class SmallEmbedder(nn.Module):
         super().__init__()
         widths = (channels, 16, 32, 64)
         layers: list[nn.Module] = []
-        for before, after in zip(widths[:-1], widths[1:], strict=True):
+        for before, after in itertools.pairwise(widths):
             layers += [
                 nn.Conv2d(before, after, 3, stride=2, padding=1), nn.BatchNorm2d(after), nn.ReLU()
             ]  # fmt: skip

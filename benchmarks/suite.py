@@ -1,6 +1,6 @@
 """The suite: every method on every data set of a config, one row a run.
 
-    python -m benchmarks.suite run [--config FILE] [--dataset NAME ...] [--methods NAMES] [--missing]
+    python -m benchmarks.suite run [--config FILE] [--dataset NAME] [--methods NAMES] [--missing]
     python -m benchmarks.render
 
 Rows are appended to ``benchmarks/results/comparison.jsonl``.

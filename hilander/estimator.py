@@ -18,7 +18,6 @@ from hilander.data import (
     check_trainable,
     check_varied,
     encode_labels,
-    learn_preparation,
 )
 from hilander.errors import EmbeddingError, SettingError
 from hilander.graph import KnnGraph, check_k
@@ -26,11 +25,11 @@ from hilander.tree import Hierarchy, LevelStep, Rules, walk_levels
 from hilander.validation import bcubed_f
 
 if TYPE_CHECKING:
+    from hilander.model.evidence_learning import EvidenceLearning
     from hilander.model.learning import LearningSettings
     from hilander.model.settings import Encoder, Features
-    from hilander.training import Learned, TrainingPlan
+    from hilander.training import Learned
 
-DEFAULT_P_TAU = 0.5
 _FEWEST_ROWS = 2
 
 
@@ -39,24 +38,36 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    k : int
-        Neighbours of each point, the point itself not counted.
+    method : {"evidence", "paper"}
+        "evidence" judges edges by what can be seen of them (ranks, shared neighbours, sizes, …)
+        and verifies merges; it learns from few identities and bears other size distributions.
+        "paper" is the published model: a graph network on the raw embeddings.
+    k : int or "auto"
+        Neighbours of each point, the point itself not counted. "auto" is 10 for "paper", and for
+        "evidence" the usual size of an identity, from 15 to 40.
     p_tau : float or "auto"
         Least probability of a link. "auto" chooses it on held-out identities.
+    whiten : bool or "auto"
+        Weigh down the directions in which members of one identity differ. "auto" does so for
+        "evidence" when it helps identities that it was not learnt on.
     features : {"identity", "average", "concat", "auto"}
         What a node shows the network: its peak's feature, the mean of its points, or both. "auto"
         chooses on held-out identities, which trains three networks more.
     encoder : {"attention", "convolution"}
-        How a node is mixed with its neighbours.
-    hidden, layers, heads : int
-        Width of the encoder, its layers, its attention heads.
+        How a node is mixed with its neighbours. `features`, `encoder`, `layers`, `heads` and
+        `tune_k` are for "paper".
+    hidden : int, optional
+        Width of the network; by default 512 for "paper", 64 for "evidence".
+    layers, heads : int
+        Encoder layers and attention heads.
     centre : bool or "auto"
         Subtract the training mean before taking cosines. "auto" does so when the embeddings sit in
         a narrow cone.
     epochs : int or None
         Passes over the training graphs; None takes those of `learning`.
-    learning : LearningSettings, optional
-        Optimizer, rates, losses and training hierarchies; see `hilander.model.learning`.
+    learning : EvidenceLearning or LearningSettings, optional
+        Steps, rates and more; see `hilander.model.evidence_learning` for "evidence" and
+        `hilander.model.learning` for "paper".
     val_fraction : float
         Share of the identities set aside to choose what is "auto".
     tune_k : bool
@@ -72,7 +83,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    network_ : Lander
+    network_ : EvidenceNetwork or Lander
         The trained network.
     rules_ : Rules
         k, p_tau and stopping, as chosen.
@@ -100,16 +111,18 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        k: int = 10,
+        method: Literal["evidence", "paper"] = "evidence",
+        k: int | Literal["auto"] = "auto",
         p_tau: float | Literal["auto"] = "auto",
         features: Features | Literal["auto"] = "concat",
         encoder: Encoder = "attention",
-        hidden: int = 512,
+        hidden: int | None = None,
         layers: int = 1,
         heads: int = 1,
         centre: bool | Literal["auto"] = "auto",
+        whiten: bool | Literal["auto"] = "auto",
         epochs: int | None = None,
-        learning: LearningSettings | None = None,
+        learning: EvidenceLearning | LearningSettings | None = None,
         val_fraction: float = 0.2,
         tune_k: bool = False,
         early_stop: bool = False,
@@ -117,6 +130,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         device: str = "auto",
         verbose: bool = False,
     ) -> None:
+        self.method = method
         self.k = k
         self.p_tau = p_tau
         self.features = features
@@ -125,6 +139,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         self.layers = layers
         self.heads = heads
         self.centre = centre
+        self.whiten = whiten
         self.epochs = epochs
         self.learning = learning
         self.val_fraction = val_fraction
@@ -151,21 +166,16 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         -------
         self : HiLander
         """
-        from hilander.training import learn_to_cluster
+        from hilander.plans import learn, make_plan, prepare
 
         points = self._read(X)
         labels, _ = encode_labels(y, len(points))
         check_trainable(labels)
-        plan = self._plan(points.shape[1])
+        plan = make_plan(self, points, labels)
         check_k(plan.rules.k, len(points))
-        preparation = learn_preparation(points, self.centre, labels=labels)
-        learned = learn_to_cluster(
-            preparation.apply(points),
-            labels,
-            plan,
-            checkpoint_folder=Path(checkpoint) if checkpoint is not None else None,
-            verbose=self.verbose,
-        )
+        preparation = prepare(self, points, labels, plan.rules.k)
+        folder = Path(checkpoint) if checkpoint is not None else None
+        learned = learn(preparation.apply(points), labels, plan, folder, self.verbose)
         # From here on nothing fails: a fit that does leaves an earlier one as it was.
         self._see_columns(X, points, reset=True)
         self._keep(learned, preparation)
@@ -223,6 +233,8 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         steps : iterator of LevelStep
             The input is checked at once, each level is worked out when it is asked for.
         """
+        from hilander.plans import fit_k
+
         check_is_fitted(self, "network_")
         points = self._read(X, self.n_features_in_)
         self._see_columns(X, points, reset=False)
@@ -236,6 +248,8 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         asked = {"k": k, "p_tau": p_tau, "early_stop": early_stop}
         chosen = {name: value for name, value in asked.items() if value is not None}
         rules = replace(self.rules_, **chosen)  # type: ignore[arg-type]
+        if graph is None and k is None and self.k == "auto":
+            rules = replace(rules, k=fit_k(rules.k, len(points)))
         if graph is None:
             check_k(rules.k, len(points))
         return self._walk(self.preparation_.apply(points), rules, graph)
@@ -321,9 +335,9 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         network = import_reference_weights(path, features)
         shape = network.settings
         model = cls(
-            k=k_reference - 1, p_tau=p_tau, features=features, encoder=shape.encoder,
-            hidden=shape.hidden, layers=shape.layers, heads=shape.heads, centre=False,
-            early_stop=early_stop, device=device,
+            method="paper", k=k_reference - 1, p_tau=p_tau, features=features,
+            encoder=shape.encoder, hidden=shape.hidden, layers=shape.layers, heads=shape.heads,
+            centre=False, whiten=False, early_stop=early_stop, device=device,
         )  # fmt: skip
         model.network_, model.n_features_in_ = network, shape.dim
         model.rules_ = Rules(k_reference - 1, p_tau, early_stop, as_released=True)
@@ -346,35 +360,6 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         named = X if hasattr(X, "columns") else points
         validate_data(self, named, reset=reset, skip_check_array=True)
 
-    def _plan(self, dim: int) -> TrainingPlan:
-        """Everything that decides what is learned, from the parameters."""
-        from hilander.model.learning import LearningSettings
-        from hilander.model.settings import NetworkSettings, check_choice
-        from hilander.training import TrainingPlan
-
-        check_choice("features", self.features, ("identity", "average", "concat", "auto"))
-        shown = "concat" if self.features == "auto" else self.features
-        wanted = {
-            "p_tau": self.p_tau == "auto", "k": self.tune_k, "features": self.features == "auto"
-        }  # fmt: skip
-        learning = self.learning or LearningSettings()
-        if self.epochs is not None:
-            learning = replace(learning, epochs=self.epochs)
-        return TrainingPlan(
-            network=NetworkSettings(dim, shown, self.encoder, self.hidden, self.layers, self.heads),
-            learning=learning,
-            rules=Rules(
-                k=self.k,
-                p_tau=DEFAULT_P_TAU if self.p_tau == "auto" else self.p_tau,
-                early_stop=self.early_stop,
-                search_average=shown == "average",
-            ),
-            val_fraction=self.val_fraction,
-            tune=tuple(name for name, asked in wanted.items() if asked),
-            seed=self.random_state,
-            device=self.device,
-        )
-
     def _keep(self, learned: Learned, preparation: Preparation) -> None:
         self.network_, self.rules_ = learned.network, learned.rules
         self.history_, self.summary_ = learned.history, learned.summary
@@ -383,9 +368,9 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
     def _walk(
         self, points: FloatArray, rules: Rules, graph: KnnGraph | None = None
     ) -> Iterator[LevelStep]:
-        from hilander.model.predictor import Predictor
+        from hilander.plans import make_scorer
 
-        score = Predictor(self.network_, self.device, join_copies=not rules.as_released)
+        score = make_scorer(self.network_, self.device, rules)
         return walk_levels(points, score, rules, graph=graph, verbose=self.verbose)
 
     def _say(self, message: str) -> None:

@@ -6,16 +6,24 @@ cluster the episodes, mistakes and all, and the looks at super-nodes learn from 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
+from sklearn.metrics import average_precision_score
 
 from hilander.data.arrays import FloatArray, IntArray
-from hilander.data.episodes import Episode, IdentityBootstrap, make_episodes, resample_identities
+from hilander.data.episodes import (
+    FEWEST_SOURCES,
+    Episode,
+    IdentityBootstrap,
+    make_episodes,
+    resample_identities,
+)
+from hilander.data.whitening import whiten_within
 from hilander.graph import (
     KnnGraph,
     build_knn_graph,
@@ -23,6 +31,7 @@ from hilander.graph import (
     start_nodes,
     weigh_edges,
 )
+from hilander.graph.edges import unit_rows
 from hilander.model.checkpoint import EpochRecord
 from hilander.model.evidence_learning import (
     EvidenceLearning,
@@ -34,14 +43,25 @@ from hilander.model.evidence_network import (
     EvidenceNetwork,
     EvidencePredictor,
     EvidenceSettings,
+    Look,
     add_second_look,
 )
-from hilander.training import Stages, choose_held_out, fingerprint, remember_first, take_best
+from hilander.training import (
+    Learned,
+    Stages,
+    choose_held_out,
+    fingerprint,
+    remember_first,
+    take_best,
+)
 from hilander.tree import Hierarchy, LevelStep, Rules, walk_levels
 from hilander.validation import bcubed_f, pairwise_f
 
-P_TAU_GRID = (0.18, 0.27, 0.38, 0.5, 0.62, 0.73, 0.82, 0.88)
-OWN_P_TAU = (0.5, 0.73)  # how boldly the training episodes are clustered for the super-nodes
+P_TAU_GRID = (0.27, 0.38, 0.5, 0.62, 0.73, 0.82, 0.88, 0.92)
+MERGE_GRID = (0.5, 0.73, 0.88, 0.95)
+OWN_P_TAU = (0.5, 0.82)  # how boldly the training episodes are clustered for the super-nodes
+RIDGES = (3.0, 1.0, 0.3)
+LEAST_GAIN = 0.01  # of average precision, below which whitening is not worth its risk
 _VALIDATION_POINTS = 3000
 
 
@@ -77,16 +97,6 @@ class EvidencePlan:
         return self.rules.k + 1
 
 
-@dataclass(frozen=True, eq=False)
-class LearnedEvidence:
-    """What training gives: as `hilander.training.Learned`, with an evidence network."""
-
-    network: EvidenceNetwork
-    rules: Rules
-    history: list[EpochRecord]
-    summary: dict[str, Any]
-
-
 def learn_by_evidence(
     features: FloatArray,
     labels: IntArray,
@@ -94,7 +104,7 @@ def learn_by_evidence(
     *,
     checkpoint_folder: Path | None = None,
     verbose: bool = False,
-) -> LearnedEvidence:
+) -> Learned:
     """Choose p_tau on held-out identities, then train on everything.
 
     Parameters
@@ -109,7 +119,7 @@ def learn_by_evidence(
 
     Returns
     -------
-    learned : LearnedEvidence
+    learned : Learned
     """
     mark = fingerprint(features, labels, plan) if checkpoint_folder else ""
     stages = Stages(checkpoint_folder, mark, verbose)
@@ -118,8 +128,9 @@ def learn_by_evidence(
     if held_out.any():
         known = Episode(features[~held_out], labels[~held_out])
         trial, _ = train_evidence(known, plan, stages, "validate")
-        table = try_thresholds(trial, Episode(features[held_out], labels[held_out]), plan)
-        plan = replace(plan, rules=replace(plan.rules, p_tau=take_best(table)["p_tau"]))
+        unseen = Episode(features[held_out], labels[held_out])
+        rules, table = Judge(trial, unseen, plan).choose()
+        plan = replace(plan, rules=rules)
     network, history = train_evidence(Episode(features, labels), plan, stages, "train")
     summary = {
         "n_points": len(labels),
@@ -127,7 +138,21 @@ def learn_by_evidence(
         "n_validation_identities": len(np.unique(labels[held_out])),
         "validation": table,
     }
-    return LearnedEvidence(network, plan.rules, history, summary)
+    return Learned(network, plan.rules, history, summary)
+
+
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """A graph and what is seen of its edges."""
+
+    graph: KnnGraph
+    examples: Examples
+
+    def look_again(self, first: Look) -> Sight:
+        """The same edges for the second look, after the first has judged them."""
+        evidence = self.examples.evidence
+        more = add_second_look(self.graph, evidence, first.judge(evidence))
+        return Sight(self.graph, replace(self.examples, evidence=more))
 
 
 def train_evidence(
@@ -136,59 +161,55 @@ def train_evidence(
     """Train all four looks on one labelled set."""
     rng = np.random.default_rng([plan.seed, 2])
     made = make_episodes(episode, plan.learning.most_points, rng)
-    usable = [one for one in made if len(one.labels) > plan.rules.k]
+    episodes = [one for one in made if len(one.labels) > plan.rules.k]
     network = make_evidence_network(plan.network, plan.seed)
-    history: list[EpochRecord] = []
-
-    def train_both(
-        examples: Sequence[Examples], graphs: Sequence[KnnGraph], *, super_nodes: bool
-    ) -> None:
-        what = "clusters" if super_nodes else "points"
-        for number, look in enumerate(network.looks(super_nodes=super_nodes)):
-            if number == 1:
-                first = network.looks(super_nodes=super_nodes)[0]
-                examples = [
-                    Examples(
-                        add_second_look(graph, one.evidence, first.judge(one.evidence)), one.same
-                    )
-                    for graph, one in zip(graphs, examples, strict=True)
-                ]
-            name = f"{stage}-{what}-{number + 1}"
-            records = train_look(
-                look,
-                examples,
-                plan.learning,
-                seed=plan.seed,
-                device=plan.device,
-                checkpoint=stages.checkpoint(name),
-                progress=name if stages.verbose else None,
-            )
-            history.extend({"look": f"{what}-{number + 1}", **record} for record in records)
-
-    starts = [_look_at_points(one, plan.rules.k) for one in usable]
-    train_both(
-        [examples for _, examples in starts], [graph for graph, _ in starts], super_nodes=False
-    )
-    merged = list(_look_at_clusters(network, usable, [graph for graph, _ in starts], plan))
-    if merged:
-        train_both([e for _, e in merged], [graph for graph, _ in merged], super_nodes=True)
+    points = [look_at_points(one, plan.rules.k) for one in episodes]
+    history = train_looks(network.looks(super_nodes=False), points, plan, stages, f"{stage}-points")
+    graphs = [sight.graph for sight in points]
+    clusters = list(look_at_clusters(network, episodes, graphs, plan))
+    if clusters:
+        looks = network.looks(super_nodes=True)
+        history += train_looks(looks, clusters, plan, stages, f"{stage}-clusters")
     return network.eval(), history
 
 
-def _look_at_points(episode: Episode, k: int) -> tuple[KnnGraph, Examples]:
+def train_looks(
+    looks: tuple[Look, Look], sights: Sequence[Sight], plan: EvidencePlan, stages: Stages, name: str
+) -> list[EpochRecord]:
+    """Train the first look, then the second on what the first makes of the same edges."""
+    history: list[EpochRecord] = []
+    for number, look in enumerate(looks, start=1):
+        stage = f"{name}-{number}"
+        records = train_look(
+            look,
+            [sight.examples for sight in sights],
+            plan.learning,
+            seed=plan.seed,
+            device=plan.device,
+            checkpoint=stages.checkpoint(stage),
+            progress=stage if stages.verbose else None,
+        )
+        history += [{"look": stage, **record} for record in records]
+        if look is looks[0]:
+            sights = [sight.look_again(look) for sight in sights]
+    return history
+
+
+def look_at_points(episode: Episode, k: int) -> Sight:
+    """The k-NN graph of an episode's points and the evidence of its edges."""
     graph = build_knn_graph(episode.features, k)
     background = measure_background(episode.features)
     evidence = weigh_edges(graph, start_nodes(episode.features), background)
     same = episode.labels[graph.neighbours] == episode.labels[:, None]
-    return graph, Examples(evidence, same)
+    return Sight(graph, Examples(evidence, same, episode.weight))
 
 
-def _look_at_clusters(
+def look_at_clusters(
     network: EvidenceNetwork,
     episodes: Iterable[Episode],
     graphs: Iterable[KnnGraph],
     plan: EvidencePlan,
-) -> Iterable[tuple[KnnGraph, Examples]]:
+) -> Iterator[Sight]:
     """Super-nodes as the network itself makes them, an identity to each by majority."""
     for episode, graph in zip(episodes, graphs, strict=True):
         background = measure_background(episode.features)
@@ -202,7 +223,42 @@ def _look_at_clusters(
             identity = majority_identity(steps[0], episode.labels)
             evidence = weigh_edges(upper.graph, upper.nodes, background)
             same = identity[upper.graph.neighbours] == identity[:, None]
-            yield upper.graph, Examples(evidence, same)
+            yield Sight(upper.graph, Examples(evidence, same, episode.weight))
+
+
+def choose_whitening(features: FloatArray, labels: IntArray, k: int, seed: int) -> float | None:
+    """The ridge with which whitening helps identities it was not learnt on, or None.
+
+    Half of the identities teach a whitening, the other half judge it: by how well affinity ranks
+    the edges of their k-NN graph (average precision), over two halvings.
+    """
+    identities = np.unique(labels)
+    gains = np.zeros(len(RIDGES))
+    for turn in range(2):
+        rng = np.random.default_rng([seed, 4, turn])
+        taught = np.isin(labels, rng.permutation(identities)[: len(identities) // 2])
+        unseen = Episode(features[~taught], labels[~taught])
+        unseen = resample_identities(unseen, "all", _VALIDATION_POINTS, rng)
+        known = labels[taught]
+        if len(np.unique(unseen.labels)) < FEWEST_SOURCES or len(unseen.labels) <= k:
+            return None
+        if len(np.unique(known)) < FEWEST_SOURCES or np.bincount(known).max() < 3:
+            return None
+        plain = rank_edges(unseen, k)
+        for number, ridge in enumerate(RIDGES):
+            transform = whiten_within(features[taught], known, ridge)
+            moved = replace(unseen, features=unit_rows(unseen.features @ transform))
+            gains[number] += (rank_edges(moved, k) - plain) / 2
+    return RIDGES[int(gains.argmax())] if gains.max() > LEAST_GAIN else None
+
+
+def rank_edges(episode: Episode, k: int) -> float:
+    """How well affinity ranks edges within identities before others: average precision."""
+    graph = build_knn_graph(episode.features, k)
+    same = episode.labels[graph.neighbours] == episode.labels[:, None]
+    if same.all() or not same.any():
+        return 0.0
+    return float(average_precision_score(same.ravel(), graph.affinity.ravel()))
 
 
 def majority_identity(step: LevelStep, labels: IntArray) -> IntArray:
@@ -212,30 +268,48 @@ def majority_identity(step: LevelStep, labels: IntArray) -> IntArray:
     return np.asarray(counts.argmax(axis=1)).ravel().astype(np.int64)
 
 
-def try_thresholds(
-    network: EvidenceNetwork, held_out: Episode, plan: EvidencePlan
-) -> list[dict[str, Any]]:
-    """Mean validation scores of every p_tau over several size distributions."""
-    rng = np.random.default_rng([plan.seed, 3])
-    episodes = [
-        one
-        for one in make_validation_episodes(held_out, rng)
-        if len(one.labels) > plan.rules.k and len(np.unique(one.labels)) > 1
-    ]
-    sums = np.zeros((len(P_TAU_GRID), 2))
-    for episode in episodes:
-        graph = build_knn_graph(episode.features, plan.rules.k)
-        score = remember_first(EvidencePredictor(network, plan.device))
-        for row, p_tau in enumerate(P_TAU_GRID):
-            rules = replace(plan.rules, p_tau=p_tau)
+class Judge:
+    """Scores thresholds on held-out identities, over several size distributions.
+
+    Parameters
+    ----------
+    network : EvidenceNetwork
+    held_out : Episode
+    plan : EvidencePlan
+    """
+
+    def __init__(self, network: EvidenceNetwork, held_out: Episode, plan: EvidencePlan) -> None:
+        self.rules = plan.rules
+        rng = np.random.default_rng([plan.seed, 3])
+        self.episodes = [
+            one
+            for one in make_validation_episodes(held_out, rng)
+            if len(one.labels) > plan.rules.k and len(np.unique(one.labels)) > 1
+        ]
+        self.graphs = [build_knn_graph(one.features, plan.rules.k) for one in self.episodes]
+        self.scores = [remember_first(EvidencePredictor(network, plan.device)) for _ in self.graphs]
+
+    def choose(self) -> tuple[Rules, list[dict[str, Any]]]:
+        """Choose p_tau for the points, then that of the merges; the table holds all tries."""
+        cautious = replace(self.rules, p_tau_merge=max(MERGE_GRID))
+        table = [self.try_rules(replace(cautious, p_tau=p_tau)) for p_tau in P_TAU_GRID]
+        chosen = replace(cautious, p_tau=take_best(table)["p_tau"])
+        merges = [self.try_rules(replace(chosen, p_tau_merge=p_tau)) for p_tau in MERGE_GRID]
+        chosen = replace(chosen, p_tau_merge=take_best(merges)["p_tau_merge"])
+        return chosen, table + merges
+
+    def try_rules(self, rules: Rules) -> dict[str, Any]:
+        """Mean scores of one setting."""
+        scores = []
+        for episode, graph, score in zip(self.episodes, self.graphs, self.scores, strict=True):
             found = Hierarchy.of_steps(walk_levels(episode.features, score, rules, graph=graph))
             predicted = found.labels(-1)
-            sums[row] += pairwise_f(episode.labels, predicted), bcubed_f(episode.labels, predicted)
-    means = sums / max(len(episodes), 1)
-    return [
-        {"p_tau": p_tau, "pairwise_f": pair, "bcubed_f": bcubed, "f": (pair + bcubed) / 2}
-        for p_tau, (pair, bcubed) in zip(P_TAU_GRID, means.tolist(), strict=True)
-    ]
+            scores.append(
+                (pairwise_f(episode.labels, predicted), bcubed_f(episode.labels, predicted))
+            )
+        pair, bcubed = np.mean(scores, axis=0).tolist() if scores else (0.0, 0.0)
+        setting = {"p_tau": rules.p_tau, "p_tau_merge": rules.p_tau_merge}
+        return {**setting, "pairwise_f": pair, "bcubed_f": bcubed, "f": (pair + bcubed) / 2}
 
 
 def make_validation_episodes(held_out: Episode, rng: np.random.Generator) -> list[Episode]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from hilander.data import Preparation, check_folder_kind, folder_writer, read_json, write_json
 from hilander.errors import ModelError
-from hilander.model.learning import learning_from_dict
+from hilander.model.evidence_learning import EvidenceLearning
+from hilander.model.learning import LearningSettings, learning_from_dict
 from hilander.model.weights import StoredModel, read_model, write_model
 from hilander.tree import Rules
 
@@ -23,15 +24,17 @@ def save_model(model: HiLander, folder: Path) -> None:
     """Write a fitted model, whole or not at all."""
     from hilander import __version__
 
-    mean = model.preparation_.mean
+    arrays = {"mean": model.preparation_.mean, "transform": model.preparation_.transform}
+    present = {name: array for name, array in arrays.items() if array is not None}
     description = {
         "hilander": __version__,
+        "n_features": model.n_features_in_,
         "normalise": model.preparation_.normalise,
         "rules": asdict(model.rules_),
         "parameters": plain_parameters(model),
         "training": model.summary_,
     }
-    stored = StoredModel(model.network_, {} if mean is None else {"mean": mean}, description)
+    stored = StoredModel(model.network_, present, description)
     with folder_writer(folder, MODEL_KIND) as inside:
         write_model(stored, inside)
         write_json(inside / HISTORY_FILE, model.history_)
@@ -44,19 +47,26 @@ def load_model(kind: type[HiLander], folder: Path, device: str) -> HiLander:
     try:
         parameters = dict(stored.description["parameters"]) | {"device": device}
         if parameters["learning"] is not None:
-            parameters["learning"] = learning_from_dict(parameters["learning"])
+            parameters["learning"] = _read_learning(parameters)
         model = kind(**parameters)
         model.rules_ = Rules(**stored.description["rules"])
+        model.n_features_in_ = int(stored.description["n_features"])
         normalise = bool(stored.description["normalise"])
         model.summary_ = stored.description["training"]
     except (KeyError, TypeError) as error:
         raise ModelError(f"{source} is not a model of this version ({error})") from error
-    model.preparation_ = Preparation(stored.arrays.get("mean"), normalise)
+    arrays = stored.arrays
+    model.preparation_ = Preparation(arrays.get("mean"), normalise, arrays.get("transform"))
     model.network_ = stored.network
-    model.n_features_in_ = stored.network.settings.dim
     history = source / HISTORY_FILE
     model.history_ = read_json(history) if history.is_file() else []
     return model
+
+
+def _read_learning(parameters: dict[str, Any]) -> LearningSettings | EvidenceLearning:
+    if parameters["method"] == "paper":
+        return learning_from_dict(parameters["learning"])
+    return EvidenceLearning(**parameters["learning"])
 
 
 def plain_parameters(model: HiLander) -> dict[str, Any]:

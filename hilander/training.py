@@ -19,6 +19,7 @@ from hilander.data.arrays import BoolArray, FloatArray, IntArray
 from hilander.errors import SettingError
 from hilander.graph import EdgeScores, KnnGraph, Nodes, build_knn_graph
 from hilander.model.checkpoint import Checkpoint, EpochRecord
+from hilander.model.evidence_network import EvidenceNetwork
 from hilander.model.examples import TrainingGraph
 from hilander.model.lander import Lander
 from hilander.model.learning import LearningSettings, make_network, train_network
@@ -91,15 +92,15 @@ class TrainingPlan:
             raise SettingError(f"val_fraction={self.val_fraction!r} must be in [0, 1)")
         if unknown := set(self.tune) - set(TUNABLE):
             raise SettingError(f"tune={sorted(unknown)} is not known; choose from {TUNABLE}")
+        seed: Any = self.seed
+        if not isinstance(seed, Integral) or seed < 0:
+            raise SettingError(f"seed={seed!r} must be a whole number >= 0")
+        object.__setattr__(self, "seed", int(seed))  # a numpy integer has no place in JSON
 
     @property
     def fewest_points(self) -> int:
         """Points needed to build every graph."""
         return max(self.rules.k, *(k for k, _ in self.learning.hierarchies)) + 1
-        seed: Any = self.seed
-        if not isinstance(seed, Integral) or seed < 0:
-            raise SettingError(f"seed={seed!r} must be a whole number >= 0")
-        object.__setattr__(self, "seed", int(seed))  # a numpy integer has no place in JSON
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +109,7 @@ class Learned:
 
     Parameters
     ----------
-    network : Lander
+    network : Lander or EvidenceNetwork
     rules : Rules
         With what validation chose.
     history : list of dict
@@ -117,7 +118,7 @@ class Learned:
         Counts, the validation table and what was chosen.
     """
 
-    network: Lander
+    network: Lander | EvidenceNetwork
     rules: Rules
     history: list[EpochRecord]
     summary: dict[str, Any]
@@ -179,6 +180,7 @@ class Stages:
     verbose: bool
 
     def checkpoint(self, name: str) -> Checkpoint | None:
+        """The checkpoint of a stage, or None if none are kept."""
         if self.folder is None:
             return None
         self.folder.mkdir(parents=True, exist_ok=True)

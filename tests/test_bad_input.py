@@ -27,7 +27,7 @@ QUICK = LearningSettings(epochs=1, hierarchies=((3, 2),))
 
 
 def quick(**changes):
-    return HiLander(**{"k": 4, "hidden": 8, "learning": QUICK, "device": "cpu", **changes})
+    return HiLander(**{"method": "paper", "k": 4, "hidden": 8, "learning": QUICK, "device": "cpu", **changes})
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +229,7 @@ model = HiLander.load(folder / "model")
 X, y = make_identities(n_identities=10, size=8, dim=8, seed=0)
 found = model.cluster(X)
 resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600))  # no file may grow beyond
-fit = HiLander(k=4, hidden=8, learning=model.learning, device="cpu").fit
+fit = HiLander(method="paper", k=4, hidden=8, learning=model.learning, device="cpu").fit
 tries = [
     lambda: model.save(folder / "model"),
     lambda: model.save(folder / "new"),

@@ -17,7 +17,7 @@ from hilander.cli import main
 from hilander.data import make_identities
 from hilander.tree.storage import load_scored_graph
 
-QUICK = ["--epochs", "3", "--hidden", "8", "--quiet"]
+QUICK = ["--method", "paper", "--epochs", "3", "--hidden", "8", "--quiet"]
 
 
 def names(n, prefix="p"):
@@ -73,7 +73,7 @@ def test_train_takes_labels_of_another_file_by_id(files, capsys):
 
 def test_every_option_of_train_reaches_the_model(files):
     options = (
-        "--k 6 --p-tau 0.7 --features identity --encoder convolution --hidden 6 --layers 2 "
+        "--method paper --k 6 --p-tau 0.7 --whiten no --features identity --encoder convolution --hidden 6 --layers 2 "
         "--heads 1 --centre yes --epochs 2 --optimizer adamw --learning-rate 0.01 --batch-size 64 "
         "--balance --focal-gamma 2 --released-hierarchy --early-stop --seed 5 --val-fraction 0.3 "
         "--device cpu --quiet"
@@ -91,6 +91,20 @@ def test_every_option_of_train_reaches_the_model(files):
     assert (learning.loss.balance, learning.loss.focal_gamma) == (True, 2.0)
     assert learning.as_released
     assert (model.random_state, model.val_fraction) == (5, 0.3)
+
+
+def test_the_default_model_takes_the_options_that_are_its_own(files):
+    options = ["--epochs", "1", "--hidden", "8", "--k", "7", "--batch-size", "64", "--quiet"]
+    assert main(["train", f"{files}/train.npz", "-o", f"{files}/m", *options]) == 0
+    model = HiLander.load(files / "m")
+    assert (model.method, model.rules_.k, model.learning.batch_size) == ("evidence", 7, 64)
+
+
+@pytest.mark.parametrize("option", [["--encoder", "attention"], ["--balance"], ["--layers", "2"]])
+def test_options_of_the_papers_model_are_refused_for_another(option, files, capsys):
+    assert main(["train", f"{files}/train.npz", "-o", f"{files}/m", *option]) == 2
+    assert f"{option[0]} is for --method paper" in capsys.readouterr().err
+    assert not (files / "m").exists()
 
 
 def test_cluster_writes_one_row_for_each_input_with_its_id(clustered):
@@ -335,7 +349,7 @@ def test_a_resumed_run_does_only_the_epochs_that_are_missing(files, monkeypatch)
         return train_epoch(*arguments)
 
     command = ["train", f"{files}/train.npz", "-o", f"{files}/m", "--epochs", "8", "--hidden", "8"]
-    command += ["--p-tau", "0.5", "--quiet"]  # nothing to choose: one training
+    command += ["--method", "paper", "--p-tau", "0.5", "--quiet"]  # nothing to choose: one training
     monkeypatch.setattr(learning, "train_epoch", stop_at_the_fifth)
     assert main(command) == 130
     done.append("stopped once")

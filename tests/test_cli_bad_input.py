@@ -9,7 +9,7 @@ import pytest
 from hilander.cli import main
 from hilander.data import make_identities
 
-QUICK = ["--epochs", "2", "--hidden", "8", "--quiet"]
+QUICK = ["--method", "paper", "--epochs", "2", "--hidden", "8", "--quiet"]
 
 
 def snapshot(folder):
@@ -253,7 +253,8 @@ def test_a_full_disk_leaves_the_old_run_whole(model, tmp_path, refused, monkeypa
 )
 def test_a_setting_that_means_nothing_is_refused(options, tmp_path, refused):
     X, y = make_identities(n_identities=12, size=8, dim=8)
-    refused("train", write(tmp_path, X, y), "-o", tmp_path / "m", *options, "--quiet")
+    paper = ["--method", "paper", "--quiet"]
+    refused("train", write(tmp_path, X, y), "-o", tmp_path / "m", *options, *paper)
 
 
 def test_a_graph_of_other_points_is_refused(model, tmp_path, refused):

@@ -1,7 +1,6 @@
 """The demo on a few characters, and what it leaves behind."""
 
 import json
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,12 +8,12 @@ import pytest
 from hilander import Hierarchy, HiLander
 from hilander.cli import main
 from hilander.commands import demo
-from hilander.commands.demo import DemoSettings, make_turns, run_demo
+from hilander.commands.demo import DemoSettings, run_demo
 
 pytest.importorskip("PIL")
 pytest.importorskip("matplotlib")
 
-SMALL = DemoSettings(max_characters=70, epochs=2, hidden=8, n_turns=2)
+SMALL = DemoSettings(max_characters=70, epochs=2)
 PLOTS = ["largest.png", "levels.png", "mistakes.png", "sample.png", "sizes.png", "training.png"]
 
 
@@ -63,15 +62,3 @@ def test_the_command_prints_the_table_and_where_to_look(tmp_path, capsys, monkey
     assert "Hi-LANDER" in said
     assert "cosine >=" in said
     assert f"{tmp_path}/d/index.html" in said
-
-
-def test_turns_keep_every_cosine_and_are_all_different():
-    X = np.random.default_rng(0).normal(size=(12, 5)).astype(np.float32)
-    turns = make_turns(5, DemoSettings(n_turns=3))
-    assert len(turns) == 3
-    assert np.array_equal(turns[0], np.eye(5))
-    copies = [X @ turn for turn in turns]
-    for copy in copies:
-        assert np.allclose(copy @ copy.T, X @ X.T, atol=1e-4)
-    for one, other in pairwise(copies):
-        assert not np.allclose(one, other)

@@ -16,6 +16,7 @@ from hilander import Hierarchy, HiLander
 from hilander.data import make_identities
 from hilander.errors import SettingError
 from hilander.graph import KnnGraph, build_knn_graph
+from hilander.model.evidence_learning import EvidenceLearning
 from hilander.model.learning import LearningSettings
 from hilander.validation import bcubed_f
 
@@ -40,7 +41,10 @@ THOROUGH = LearningSettings(
 
 
 @parametrize_with_checks(
-    [HiLander(k=3, epochs=2, hidden=8, learning=QUICK, device="cpu")],
+    [
+        HiLander(method="paper", k=3, epochs=2, hidden=8, learning=QUICK, device="cpu"),
+        HiLander(k=3, epochs=1, hidden=8, learning=EvidenceLearning(most_points=60), device="cpu"),
+    ],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learns_own_checks(estimator, check):
@@ -48,7 +52,14 @@ def test_scikit_learns_own_checks(estimator, check):
 
 
 def quick(**changes):
-    settings = {"k": 5, "epochs": 2, "hidden": 16, "learning": QUICK, "device": "cpu"}
+    settings = {
+        "method": "paper",
+        "k": 5,
+        "epochs": 2,
+        "hidden": 16,
+        "learning": QUICK,
+        "device": "cpu",
+    }
     return HiLander(**{**settings, **changes})
 
 

@@ -15,6 +15,20 @@ ROWS_FILE = "rows.jsonl"
 FOLDER_KIND = "comparison"
 
 
+class ListMethods(argparse.Action):
+    """Print the methods' names and leave, as --help does, whatever else is missing."""
+
+    def __init__(self, option_strings: list[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, dest=argparse.SUPPRESS, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        """Print and leave."""
+        from hilander.comparison import METHODS
+
+        print("\n".join(METHODS))
+        parser.exit()
+
+
 def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
@@ -42,7 +56,7 @@ def add_parser(subparsers: Any) -> None:
         "--methods", metavar="NAMES", help="names, separated by commas (default: all)"
     )
     parser.add_argument(
-        "--list-methods", action="store_true", help="print the names of the methods and stop"
+        "--list-methods", action=ListMethods, help="print the names of the methods and stop"
     )
     parser.add_argument(
         "--seeds", type=whole, default=3, help="runs of methods that vary (default: 3)"
@@ -69,7 +83,6 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compare, print, and write the reports."""
     from hilander.comparison import (
-        METHODS,
         Plan,
         Progress,
         choose_methods,
@@ -81,9 +94,6 @@ def run(args: argparse.Namespace) -> int:
     from hilander.validation.comparison_report import write_comparison_report
 
     methods = choose_methods(args.methods.split(",") if args.methods else None)
-    if args.list_methods:
-        print("\n".join(METHODS))
-        return 0
     folder = claim_folder(args.output, FOLDER_KIND) if args.output else None
     plan = Plan(
         seeds=args.seeds,

@@ -16,17 +16,30 @@ from hilander.data import (
     claim_folder,
     read_labels,
 )
-from hilander.errors import HiLanderError, LabelError
+from hilander.errors import HiLanderError, LabelError, SettingError
 
 if TYPE_CHECKING:
     from hilander.estimator import HiLander
+    from hilander.model.evidence_learning import EvidenceLearning
     from hilander.model.learning import LearningSettings
 
 CHECKPOINT_KIND = "checkpoint"
 EXIT_STOPPED = 130
 # What each optimizer is used to; AdamW at the rate of SGD never settles.
 LEARNING_RATES = {"sgd": 0.1, "adamw": 0.001}
-CENTRE: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
+AUTO_YES_NO: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
+# Options that mean something to the paper's model only, with the values it has by default.
+PAPER_ONLY: dict[str, Any] = {
+    "features": "concat",
+    "encoder": "attention",
+    "layers": 1,
+    "heads": 1,
+    "tune_k": False,
+    "optimizer": "sgd",
+    "balance": False,
+    "focal_gamma": 0.0,
+    "released_hierarchy": False,
+}
 
 
 def add_parser(subparsers: Any) -> None:
@@ -70,10 +83,16 @@ def _add_choices(group: Any) -> None:
         "(default: 0.2)",
     )
     group.add_argument(
-        "--k", type=whole, default=10, help="neighbours, the point itself not counted (default: 10)"
+        "--k",
+        type=whole,
+        help="neighbours, the point itself not counted (default: 10 for paper, the usual size of "
+        "an identity, from 15 to 40, for evidence)",
     )
     group.add_argument(
-        "--tune-k", action="store_true", help="choose k on the held-out identities too"
+        "--tune-k",
+        action="store_true",
+        default=None,
+        help="choose k on the held-out identities too (paper)",
     )
     group.add_argument(
         "--p-tau",
@@ -85,10 +104,17 @@ def _add_choices(group: Any) -> None:
     )
     group.add_argument(
         "--centre",
-        choices=list(CENTRE),
+        choices=list(AUTO_YES_NO),
         default="auto",
         help="subtract the training mean before taking cosines (default: auto, when the embeddings "
         "sit in a narrow cone)",
+    )
+    group.add_argument(
+        "--whiten",
+        choices=list(AUTO_YES_NO),
+        default="auto",
+        help="weigh down directions in which one identity differs (default: auto, for evidence "
+        "where it helps identities it was not learnt on)",
     )
     group.add_argument(
         "--early-stop",
@@ -99,57 +125,67 @@ def _add_choices(group: Any) -> None:
 
 def _add_network(group: Any) -> None:
     group.add_argument(
+        "--method",
+        choices=("evidence", "paper"),
+        default="evidence",
+        help="evidence judges links by what can be seen of them; paper is the published model, a "
+        "graph network on raw embeddings (default: evidence)",
+    )
+    group.add_argument(
         "--features",
         choices=("identity", "average", "concat", "auto"),
-        default="concat",
         help="what a node shows the network: its peak's feature, the mean of its points, or both; "
-        "auto trains all three and chooses (default: concat)",
+        "auto trains all three and chooses (paper; default: concat)",
     )
     group.add_argument(
         "--encoder",
         choices=("attention", "convolution"),
-        default="attention",
-        help="how a node is mixed with its neighbours (default: attention)",
+        help="how a node is mixed with its neighbours (paper; default: attention)",
     )
-    group.add_argument("--hidden", type=whole, default=512, help="width (default: 512)")
-    group.add_argument("--layers", type=whole, default=1, help="encoder layers (default: 1)")
-    group.add_argument("--heads", type=whole, default=1, help="attention heads (default: 1)")
+    group.add_argument(
+        "--hidden", type=whole, help="width (default: 512 for paper, 64 for evidence)"
+    )
+    group.add_argument("--layers", type=whole, help="encoder layers (paper; default: 1)")
+    group.add_argument("--heads", type=whole, help="attention heads (paper; default: 1)")
 
 
 def _add_learning(group: Any) -> None:
-    group.add_argument("--epochs", type=whole, default=250, help="passes (default: 250)")
+    group.add_argument(
+        "--epochs", type=whole, help="passes (default: 250 for paper; fewer for evidence)"
+    )
     group.add_argument(
         "--optimizer",
         choices=tuple(LEARNING_RATES),
-        default="sgd",
-        help="how weights are changed (default: sgd)",
+        help="how weights are changed (paper; default: sgd)",
     )
     group.add_argument(
         "--learning-rate",
         type=float,
         metavar="RATE",
-        help="base rate, annealed to 0 along a cosine (default: 0.1 for sgd, 0.001 for adamw)",
+        help="highest rate, falls to 0 along a cosine (default: 0.003 for evidence; for paper 0.1 "
+        "with sgd, 0.001 with adamw)",
     )
     group.add_argument(
-        "--batch-size", type=whole, default=4096, help="nodes in a batch (default: 4096)"
+        "--batch-size", type=whole, help="nodes (paper) or edges in a batch (default: 4096)"
     )
     group.add_argument(
         "--balance",
         action="store_true",
-        help="as many edges within identities as between them, drawn anew in each batch",
+        default=None,
+        help="as many edges within identities as between them, drawn anew in each batch (paper)",
     )
     group.add_argument(
         "--focal-gamma",
         type=float,
-        default=0.0,
         metavar="GAMMA",
-        help="exponent of the focal loss (default: 0, plain cross-entropy)",
+        help="exponent of the focal loss (paper; default: 0, plain cross-entropy)",
     )
     group.add_argument(
         "--released-hierarchy",
         action="store_true",
+        default=None,
         help="build the training hierarchies as the authors' released code does, by similarity "
-        "without a look at the labels",
+        "without a look at the labels (paper)",
     )
     group.add_argument("--seed", type=int, default=0, help="same seed, same weights (default: 0)")
 
@@ -183,15 +219,18 @@ def make_model(args: argparse.Namespace) -> HiLander:
     """The untrained estimator that the options describe."""
     from hilander.estimator import HiLander
 
+    settle_paper_options(args)
     return HiLander(
-        k=args.k,
+        method=args.method,
+        k="auto" if args.k is None else args.k,
         p_tau=args.p_tau,
         features=args.features,
         encoder=args.encoder,
         hidden=args.hidden,
         layers=args.layers,
         heads=args.heads,
-        centre=CENTRE[args.centre],
+        centre=AUTO_YES_NO[args.centre],
+        whiten=AUTO_YES_NO[args.whiten],
         learning=make_learning(args),
         val_fraction=args.val_fraction,
         tune_k=args.tune_k,
@@ -202,19 +241,37 @@ def make_model(args: argparse.Namespace) -> HiLander:
     )
 
 
-def make_learning(args: argparse.Namespace) -> LearningSettings:
-    """How the options say that the network is trained."""
+def settle_paper_options(args: argparse.Namespace) -> None:
+    """Give the options of the paper's model their defaults, or refuse them for another model."""
+    for name, default in PAPER_ONLY.items():
+        if getattr(args, name) is None:
+            setattr(args, name, default)
+        elif args.method != "paper":
+            option = "--" + name.replace("_", "-")
+            raise SettingError(
+                f"{option} is for --method paper, got --method {args.method}; leave it out or "
+                "add --method paper"
+            )
+
+
+def make_learning(args: argparse.Namespace) -> EvidenceLearning | LearningSettings:
+    """How the options say that the network is trained; what is not given is left as it is."""
+    given = {"epochs": args.epochs, "batch_size": args.batch_size}
+    chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if args.learning_rate is not None:
+        chosen["learning_rate"] = args.learning_rate
+    if args.method == "evidence":
+        from hilander.model.evidence_learning import EvidenceLearning
+
+        return EvidenceLearning(**chosen)
     from hilander.model.learning import LearningSettings
     from hilander.model.losses import LossSettings
 
-    rate = LEARNING_RATES[args.optimizer] if args.learning_rate is None else args.learning_rate
     return LearningSettings(
-        epochs=args.epochs,
-        batch_size=args.batch_size,
         optimizer=args.optimizer,
-        learning_rate=rate,
         loss=LossSettings(args.balance, args.focal_gamma),
         as_released=args.released_hierarchy,
+        **{"learning_rate": LEARNING_RATES[args.optimizer], **chosen},
     )
 
 

@@ -44,8 +44,8 @@ def _train(
     )
     # p_tau is tuned by the protocol, like every peer's settings, and k is the paper's 10.
     model = HiLander(
-        k=10, p_tau=0.5, features="identity", encoder="attention", hidden=512, layers=1,
-        centre=False, learning=learning, val_fraction=0.0, random_state=problem.seed,
+        method="paper", k=10, p_tau=0.5, features="identity", encoder="attention", hidden=512,
+        layers=1, centre=False, learning=learning, val_fraction=0.0, random_state=problem.seed,
     )  # fmt: skip
     return model.fit(problem.features, labels)
 

@@ -20,6 +20,10 @@ REAL_SIZES: tuple[Sizes, ...] = ("all", "singles", "log", "heavy", "singles", "l
 BOOTSTRAP_SIZES: tuple[Sizes, ...] = ("singles", "log", "even", "small", "large", "singles")
 FEWEST_SOURCES = 8  # identities with three points or more, below which nothing is bootstrapped
 _LARGEST = 600
+_SAMPLE_POINTS = 3000
+_BISECTIONS = 5
+_PURITY_K = 10
+_MADE_UP_WEIGHT = 0.4  # real identities are the better teachers
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,10 +34,13 @@ class Episode:
     ----------
     features : ndarray of shape (n_points, dim), of unit length
     labels : ndarray of shape (n_points,)
+    weight : float
+        How much it counts in training.
     """
 
     features: FloatArray
     labels: IntArray
+    weight: float = 1.0
 
 
 def resample_identities(
@@ -106,8 +113,10 @@ class IdentityBootstrap:
         self.mean = centres.mean(axis=0)
         self.centres = (centres - self.mean).astype(np.float32)
         self.usual_size = int(np.median(size))
+        self.farthest = np.pi / 2
         if self.is_able:
             self.root = self._covariance_root(float(np.median(size)))
+            self.farthest = self._match_hardness(episode)
 
     @property
     def is_able(self) -> bool:
@@ -122,9 +131,29 @@ class IdentityBootstrap:
         root: FloatArray = (vectors * np.sqrt(np.clip(values, 0, None))).astype(np.float32)
         return root
 
+    def _match_hardness(self, episode: Episode) -> float:
+        """How far new identities may stand from real ones, to be as hard to tell apart as those.
+
+        Found by bisection: a set of the same sizes as a sample of the real one should have as
+        many neighbours of one identity.
+        """
+        rng = np.random.default_rng(0)
+        sample = resample_identities(episode, "all", _SAMPLE_POINTS, rng)
+        sizes = np.unique(sample.labels, return_counts=True)[1]
+        goal = neighbour_purity(sample)
+        low, high = 0.0, np.pi / 2
+        for _ in range(_BISECTIONS):
+            self.farthest = (low + high) / 2
+            harder = neighbour_purity(self._fill(sizes, np.random.default_rng(1))) < goal
+            low, high = (self.farthest, high) if harder else (low, self.farthest)
+        return (low + high) / 2
+
     def make(self, sizes: Sizes, n_points: int, rng: np.random.Generator) -> Episode:
         """Make a labelled set of about `n_points` points."""
-        counts = draw_sizes(sizes, n_points, self.usual_size, rng)
+        return self._fill(draw_sizes(sizes, n_points, self.usual_size, rng), rng)
+
+    def _fill(self, counts: IntArray, rng: np.random.Generator) -> Episode:
+        """New identities with so many points each."""
         labels = np.repeat(np.arange(len(counts)), counts)
         points = self._place_centres(len(counts), rng)[labels]
         sources = rng.integers(len(self.first), size=(len(counts), 3))
@@ -133,11 +162,11 @@ class IdentityBootstrap:
         points += np.cos(turn) * self._draw_scatter(sources[labels], rng)
         points += np.sin(turn) * self._draw_scatter(sources[labels], rng)
         points /= np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-9)
-        return Episode(points.astype(np.float32), labels)
+        return Episode(points.astype(np.float32), labels, _MADE_UP_WEIGHT)
 
     def _place_centres(self, n_identities: int, rng: np.random.Generator) -> FloatArray:
         draw = rng.standard_normal((n_identities, len(self.root))).astype(np.float32) @ self.root.T
-        away = rng.uniform(0.15, 0.5, size=(n_identities, 1)) * np.pi
+        away = rng.uniform(0.3, 1.0, size=(n_identities, 1)) * self.farthest
         near = self.centres[rng.integers(len(self.centres), size=n_identities)]
         placed: FloatArray = (self.mean + np.cos(away) * near + np.sin(away) * draw).astype(
             np.float32
@@ -147,7 +176,17 @@ class IdentityBootstrap:
     def _draw_scatter(self, sources: IntArray, rng: np.random.Generator) -> FloatArray:
         chosen = sources[np.arange(len(sources)), rng.integers(sources.shape[1], size=len(sources))]
         member = (rng.random(len(chosen)) * self.count[chosen]).astype(np.int64)
-        return self.scatter[self.first[chosen] + member]
+        drawn: FloatArray = self.scatter[self.first[chosen] + member]
+        return drawn
+
+
+def neighbour_purity(episode: Episode) -> float:
+    """Share of the ten nearest neighbours of a point that are of its identity, in [0, 1]."""
+    cosine = episode.features @ episode.features.T
+    np.fill_diagonal(cosine, -np.inf)
+    k = min(_PURITY_K, len(cosine) - 1)
+    nearest = np.argpartition(-cosine, k - 1, axis=1)[:, :k]
+    return float((episode.labels[nearest] == episode.labels[:, None]).mean())
 
 
 def draw_sizes(sizes: Sizes, n_points: int, usual_size: int, rng: np.random.Generator) -> IntArray:
@@ -161,7 +200,7 @@ def draw_sizes(sizes: Sizes, n_points: int, usual_size: int, rng: np.random.Gene
         elif sizes == "even":
             size = usual_size * rng.uniform(0.7, 1.3)
         elif sizes == "small":
-            size = rng.integers(1, 8)
+            size = float(rng.integers(1, 8))
         elif sizes == "large":
             size = np.exp(rng.uniform(np.log(20), np.log(500)))
         else:

@@ -50,10 +50,13 @@ class Preparation:
         Mean of the normalised training rows, to be subtracted; None leaves rows uncentred.
     normalise : bool
         Whether rows are brought to unit length (before and after centring).
+    transform : ndarray of shape (n_features, n_features), float32, or None
+        A linear map of the prepared rows, such as whitening, normalised again after it.
     """
 
     mean: FloatArray | None
     normalise: bool = True
+    transform: FloatArray | None = None
 
     def __post_init__(self) -> None:
         if self.mean is None:
@@ -95,6 +98,8 @@ class Preparation:
         for rows in row_blocks(*X.shape):
             block = _unit_rows(X[rows]) if self.normalise else X[rows].astype(np.float64)
             prepared[rows] = block if self.mean is None else self._centre(block, self.mean)
+            if self.transform is not None:
+                prepared[rows] = _unit_rows(prepared[rows] @ self.transform)
         return prepared
 
     def _centre(self, block: npt.NDArray[np.float64], mean: FloatArray) -> npt.NDArray[np.float64]:
@@ -112,6 +117,10 @@ class Preparation:
         -------
         text : str
         """
+        whitened = "" if self.transform is None else ", whitened within identities"
+        return self._describe_centring() + whitened
+
+    def _describe_centring(self) -> str:
         if self.mean is None:
             return "L2-normalised" if self.normalise else "as given"
         centring = f"centred on the training mean (length {np.linalg.norm(self.mean):.2f})"

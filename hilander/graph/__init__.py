@@ -10,7 +10,7 @@ from hilander.graph.evidence import (
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.links import Links, cross_links
 from hilander.graph.nodes import Nodes, start_nodes
-from hilander.graph.scores import EdgeScores, edge_density, score_by_labels
+from hilander.graph.scores import EdgeScores, edge_density, join_copies, score_by_labels
 from hilander.graph.search import build_knn_graph, check_k, edge_affinity
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "cross_links",
     "edge_affinity",
     "edge_density",
+    "join_copies",
     "look_again",
     "measure_background",
     "n_evidence",

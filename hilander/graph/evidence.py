@@ -29,7 +29,6 @@ _BACKGROUND_PAIRS = 100_000
 
 EDGE_EVIDENCE = (
     "affinity",
-    "affinity_z",
     "above_mean_i",
     "above_mean_j",
     "below_best_i",
@@ -90,12 +89,9 @@ class Background:
     ----------
     centre : float
         Median, which a few large identities do not move.
-    spread : float
-        Robust standard deviation.
     """
 
     centre: float
-    spread: float
 
     def rise(self, cosine: FloatArray) -> FloatArray:
         """How far a cosine stands above the background: 0 at it, 1 for equal points."""
@@ -120,9 +116,7 @@ def measure_background(features: FloatArray, seed: int = 0) -> Background:
             for part in (slice(at, at + _ROW_BLOCK) for at in range(0, len(left), _ROW_BLOCK))
         ]
     )
-    centre = float(np.median(cosine))
-    spread = 1.4826 * float(np.median(np.abs(cosine - centre)))
-    return Background(min(centre, 0.95), max(spread, 1e-3))
+    return Background(min(float(np.median(cosine)), 0.95))
 
 
 def weigh_edges(graph: KnnGraph, nodes: Nodes, background: Background) -> FloatArray:
@@ -159,12 +153,12 @@ def n_evidence(*, super_nodes: bool) -> int:
 
 def _compare_affinities(graph: KnnGraph, background: Background) -> list[FloatArray]:
     """Each affinity beside the background and beside the other neighbours of both ends."""
-    affinity, neighbours = graph.affinity, graph.neighbours
-    rise = background.rise(affinity)
+    neighbours = graph.neighbours
+    rise = background.rise(graph.affinity)
     best, last = rise.max(axis=1), rise.min(axis=1)
     mean = rise.mean(axis=1)
     close = rise[:, : min(3, graph.k)].mean(axis=1)
-    columns = [rise, (affinity - np.float32(background.centre)) / np.float32(background.spread)]
+    columns = [rise]
     for of_node in (mean, best, close, last):
         columns += [rise - of_node[:, None], rise - of_node[neighbours]]
     for of_node in (best, mean):
@@ -231,19 +225,19 @@ def _compare_links(graph: KnnGraph, nodes: Nodes, background: Background) -> lis
     if links is None:
         raise ValueError("the nodes have no links")
     count = look_up(links.count, graph)
-    some = np.maximum(count, 1)
+    some = np.maximum(count, np.float32(1))
     smaller = np.minimum(nodes.size[:, None], nodes.size[graph.neighbours]).astype(np.float32)
 
     def rise(cosine: FloatArray) -> FloatArray:
-        return np.where(count > 0, background.rise(cosine), 0)
+        return np.where(count > 0, background.rise(cosine), np.float32(0))
 
     return [
         np.log1p(count),
         np.minimum(count / (smaller * graph.k), 2),
-        rise(look_up(links.affinity, graph) / some),
+        rise((look_up(links.affinity, graph) / some).astype(np.float32)),
         rise(look_up(links.best, graph)),
-        look_up(links.linkage, graph) / some,
-        look_up(links.log_odds, graph) / np.sqrt(some),
+        (look_up(links.linkage, graph) / some).astype(np.float32),
+        (look_up(links.log_odds, graph) / np.sqrt(some)).astype(np.float32),
     ]
 
 

@@ -15,6 +15,10 @@ from hilander.graph.knn_graph import KnnGraph
 DENSITY_DECIMALS = 6
 
 
+# Equal rows have a cosine of 1 up to the rounding of a float32 sum.
+COPY_AFFINITY = 1 - 2e-6
+
+
 @dataclass(frozen=True, eq=False)
 class EdgeScores:
     """Linkage and density of one graph, predicted by a model or known from labels.
@@ -78,3 +82,8 @@ def score_by_labels(graph: KnnGraph, labels: IntArray) -> EdgeScores:
     """
     linkage = (labels[graph.neighbours] == labels[:, None]).astype(np.float32)
     return EdgeScores(linkage, edge_density(graph.affinity, linkage))
+
+
+def join_copies(graph: KnnGraph, linkage: FloatArray) -> FloatArray:
+    """The same linkage, but 1 on edges between exact copies, which are one identity for certain."""
+    return np.where(graph.affinity >= COPY_AFFINITY, np.float32(1), linkage)

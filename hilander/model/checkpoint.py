@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from hilander.data.writing import write_atomically
 from hilander.errors import FileFormatError
-from hilander.model.lander import Lander
 
 EpochRecord = dict[str, Any]
 
@@ -33,7 +32,7 @@ class Checkpoint:
     fingerprint: str
 
     def keep(
-        self, network: Lander, optimizer: torch.optim.Optimizer, history: list[EpochRecord]
+        self, network: nn.Module, optimizer: torch.optim.Optimizer, history: list[EpochRecord]
     ) -> None:
         """Write the state in place of the last one, whole or not at all."""
         from safetensors.torch import save
@@ -46,7 +45,7 @@ class Checkpoint:
             # By Python: safetensors' own writer hides a full disk behind an error of its own.
             temporary.write_bytes(save(tensors, metadata=header))
 
-    def restore(self, network: Lander, optimizer: torch.optim.Optimizer) -> list[EpochRecord]:
+    def restore(self, network: nn.Module, optimizer: torch.optim.Optimizer) -> list[EpochRecord]:
         """Load the state if there is one of this run, and give its history (else [])."""
         if not self.path.is_file():
             return []

@@ -39,7 +39,7 @@ class EvidenceLearning:
         Points of the largest made-up episode.
     """
 
-    epochs: int = 16
+    epochs: int = 24
     batch_size: int = 4096
     learning_rate: float = 3e-3
     weight_decay: float = 1e-3
@@ -63,10 +63,13 @@ class Examples:
     evidence : ndarray of shape (n_nodes, k, width)
     same : ndarray of shape (n_nodes, k), bool
         Whether both ends are one identity.
+    weight : float
+        How much the episode counts.
     """
 
     evidence: FloatArray
     same: BoolArray
+    weight: float = 1.0
 
 
 def make_evidence_network(settings: EvidenceSettings, seed: int) -> EvidenceNetwork:
@@ -141,7 +144,7 @@ class _Draw:
     def __init__(self, examples: Sequence[Examples]) -> None:
         self.size = np.array([one.same.size for one in examples])
         self.start = np.cumsum(self.size) - self.size
-        root = np.sqrt([len(one.same) for one in examples])
+        root = np.array([one.weight * math.sqrt(len(one.same)) for one in examples])
         self.share = root / root.sum()
 
     def __call__(self, count: int, rng: np.random.Generator) -> Tensor:

@@ -23,6 +23,7 @@ from hilander.graph import (
     KnnGraph,
     Nodes,
     edge_density,
+    join_copies,
     look_again,
     measure_background,
     n_evidence,
@@ -119,7 +120,10 @@ class EvidenceNetwork(nn.Module):
 
     def looks(self, *, super_nodes: bool) -> tuple[Look, Look]:
         """The first and the second look at points, or at super-nodes."""
-        first, second = self.get_submodule("clusters" if super_nodes else "points")  # type: ignore[misc]
+        both = self.get_submodule("clusters" if super_nodes else "points")
+        first, second = both.children()
+        if not isinstance(first, Look) or not isinstance(second, Look):
+            raise TypeError("the network's parts are not looks")
         return first, second
 
     def judge(self, graph: KnnGraph, evidence: FloatArray, *, super_nodes: bool) -> FloatArray:
@@ -168,7 +172,7 @@ class EvidencePredictor:
             self._background = measure_background(nodes.identity)
         network = self.network.to(choose_device(self.device)).eval()
         evidence = weigh_edges(graph, nodes, self._background)
-        linkage = network.judge(graph, evidence, super_nodes=super_nodes)
+        linkage = join_copies(graph, network.judge(graph, evidence, super_nodes=super_nodes))
         return EdgeScores(linkage, edge_density(graph.affinity, linkage))
 
 

@@ -10,14 +10,12 @@ import torch
 from torch import Tensor
 
 from hilander.data.arrays import FloatArray
-from hilander.graph import EdgeScores, KnnGraph, Nodes, edge_density
+from hilander.graph import EdgeScores, KnnGraph, Nodes, edge_density, join_copies
 from hilander.model.device import choose_device
 from hilander.model.lander import Lander, same_probability
 from hilander.model.settings import Features
 
 _NODE_BLOCK = 8_192
-# Equal rows have a cosine of 1 up to the rounding of a float32 sum.
-_COPY_AFFINITY = 1 - 2e-6
 
 
 def show_nodes(nodes: Nodes, features: Features) -> FloatArray:
@@ -78,7 +76,7 @@ class Predictor:
             sources, centres = self._map_nodes(x, graph, place)
             linkage = self._score_edges(sources, centres, graph, place)
         if self.join_copies:
-            linkage[graph.affinity >= _COPY_AFFINITY] = 1
+            linkage = join_copies(graph, linkage)
         return EdgeScores(linkage, edge_density(graph.affinity, linkage))
 
     def encode(self, graph: KnnGraph, nodes: Nodes) -> FloatArray:

@@ -11,6 +11,7 @@ import numpy as np
 from hilander.data.arrays import FloatArray
 from hilander.data.writing import read_json, write_json
 from hilander.errors import ModelError
+from hilander.model.evidence_network import EvidenceNetwork, EvidenceSettings
 from hilander.model.lander import Lander
 from hilander.model.settings import NetworkSettings
 
@@ -26,14 +27,14 @@ class StoredModel:
 
     Parameters
     ----------
-    network : Lander
+    network : Lander or EvidenceNetwork
     arrays : dict of str to ndarray
         Numbers beside the weights, such as the mean that centring takes away.
     description : dict
         Plain values for JSON. The network's settings are added under "network".
     """
 
-    network: Lander
+    network: Lander | EvidenceNetwork
     arrays: dict[str, FloatArray]
     description: dict[str, Any]
 
@@ -47,7 +48,9 @@ def write_model(model: StoredModel, folder: Path) -> None:
     tensors |= {_ARRAY + key: np.ascontiguousarray(value) for key, value in model.arrays.items()}
     # Written by Python: safetensors' own writer hides a full disk behind an error of its own.
     (folder / WEIGHTS_FILE).write_bytes(save(tensors))
-    description = model.description | {"network": model.network.settings.to_dict()}
+    kind = "evidence" if isinstance(model.network, EvidenceNetwork) else "lander"
+    settings = {"kind": kind, **model.network.settings.to_dict()}
+    description = model.description | {"network": settings}
     write_json(folder / DESCRIPTION_FILE, description)
 
 
@@ -65,7 +68,7 @@ def read_model(folder: Path) -> StoredModel:
     description = read_json(folder / DESCRIPTION_FILE)
     if not isinstance(description, dict) or not isinstance(description.get("network"), dict):
         raise ModelError(f"{folder / DESCRIPTION_FILE} does not describe a network; train again")
-    network = Lander(NetworkSettings.from_dict(description["network"]))
+    network = build_network(description["network"])
     path = folder / WEIGHTS_FILE
     try:
         tensors = load_file(path)
@@ -85,3 +88,14 @@ def read_model(folder: Path) -> StoredModel:
         raise ModelError(f"{path} does not fit the settings beside it: {reason}") from error
     arrays = {k.removeprefix(_ARRAY): v for k, v in tensors.items() if k.startswith(_ARRAY)}
     return StoredModel(network.eval(), arrays, description)
+
+
+def build_network(settings: dict[str, Any]) -> Lander | EvidenceNetwork:
+    """A network with the settings that `write_model` described."""
+    values = {name: value for name, value in settings.items() if name != "kind"}
+    kind = settings.get("kind")
+    if kind == "lander":
+        return Lander(NetworkSettings.from_dict(values))
+    if kind == "evidence":
+        return EvidenceNetwork(EvidenceSettings.from_dict(values))
+    raise ModelError(f"the model is of kind {kind!r}, this version knows lander and evidence")

@@ -1,11 +1,12 @@
 """How well embeddings verify and identify: FNMR at FMR, and FNIR at FPIR.
 
-*Verification* asks of two pictures whether they are one identity: a threshold on the cosine that lets
-a share FMR of the pairs of strangers through rejects a share FNMR of the pairs of one identity.
+*Verification* asks of two pictures whether they are one identity: a threshold on the cosine that
+lets a share FMR of the pairs of strangers through rejects a share FNMR of the pairs of one
+identity.
 
-*Open-set identification* asks of one picture who it is, in a gallery that may not have its identity: a
-threshold that lets a share FPIR of the strangers find somebody loses a share FNIR of those who are
-in the gallery, because they find another one first or their own too weakly.
+*Open-set identification* asks of one picture who it is, in a gallery that may not have its
+identity: a threshold that lets a share FPIR of the strangers find somebody loses a share FNIR of
+those who are in the gallery, because they find another one first or their own too weakly.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
-"""Small runs to look at, an explorer of them, and a client of its server."""
+"""Small runs to look at, an explorer of them, clients of its server, and a browser."""
 
 import asyncio
+import shutil
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -134,8 +137,6 @@ def hostile_text():
 @pytest.fixture(scope="session")
 def browser():
     """A headless Chromium of this machine; without one the tests skip."""
-    import shutil
-
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     path = (
         shutil.which("chromium")
@@ -156,3 +157,50 @@ def browser():
         )
         yield made
         made.close()
+
+
+class Site:
+    """An explorer served by a thread."""
+
+    def __init__(self, folder):
+        import uvicorn
+
+        from hilander.web.opening import bind, open_explorer
+        from hilander.web.safety import Guard
+        from hilander.web.server import create_app
+
+        self.explorer = open_explorer(folder, compare=[folder])
+        self.explorer.work_out()
+        listening = bind("127.0.0.1", 0, exact=False)
+        listening.listen(64)
+        self.address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        config = uvicorn.Config(create_app(self.explorer, Guard()), log_level="error", ws="none")
+        self.server = uvicorn.Server(config)
+        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listening]})
+        self.thread.start()
+        while not self.server.started:
+            time.sleep(0.02)
+
+    def close(self):
+        self.server.should_exit = True
+        self.thread.join()
+        self.explorer.store.close()
+
+
+@pytest.fixture
+def serve_run():
+    """Serve runs while the test runs."""
+    made = []
+
+    def serve(folder):
+        made.append(Site(folder))
+        return made[-1]
+
+    yield serve
+    for site in made:
+        site.close()
+
+
+@pytest.fixture(scope="session")
+def noisy_clusters():
+    return cluster_noisily

@@ -2,47 +2,16 @@
 
 import json
 import re
-import threading
 import time
 
 import pytest
 
-from hilander.web.opening import bind, open_explorer
-from hilander.web.safety import Guard
-from hilander.web.server import create_app
-
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 
-class Site:
-    """An explorer served by a thread."""
-
-    def __init__(self, folder):
-        import uvicorn
-
-        self.explorer = open_explorer(folder, compare=[folder])
-        self.explorer.work_out()
-        listening = bind("127.0.0.1", 0, exact=False)
-        listening.listen(64)
-        self.address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
-        config = uvicorn.Config(create_app(self.explorer, Guard()), log_level="error", ws="none")
-        self.server = uvicorn.Server(config)
-        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listening]})
-        self.thread.start()
-        while not self.server.started:
-            time.sleep(0.02)
-
-    def close(self):
-        self.server.should_exit = True
-        self.thread.join()
-        self.explorer.store.close()
-
-
 @pytest.fixture
-def site(run_folder):
-    made = Site(run_folder)
-    yield made
-    made.close()
+def site(run_folder, serve_run):
+    return serve_run(run_folder)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hilander.web.nested_order import build_nested_order
+from hilander.web.nested_order import _densest_first, build_nested_order
 from hilander.web.run import open_run
 
 
@@ -20,6 +20,24 @@ def test_members_of_every_cluster_are_a_stretch_of_the_line(run):
         for cluster in range(run.hierarchy.n_clusters(level)):
             members = nested.members(level, cluster)
             assert set(members) == set(np.flatnonzero(labels == cluster))
+
+
+def test_within_a_first_level_cluster_the_densest_stand_first(run):
+    density = run.hierarchy.density
+    assert (density < 0).any()
+    assert (density > 0).any()
+    for cluster in range(run.hierarchy.n_clusters(0)):
+        assert (np.diff(density[run.nested.members(0, cluster)]) <= 0).all()
+
+
+def test_one_sort_gives_the_order_of_two():
+    rng = np.random.default_rng(2)
+    rank = rng.integers(0, 50, 4000)
+    density = rng.choice([-1.0, -0.5, -0.0, 0.0, 1e-30, 0.25, 1.0, *rng.normal(size=500)], 4000)
+    order = _densest_first(rank, density.astype(np.float32))
+    expected = np.lexsort((-density, rank))
+    np.testing.assert_array_equal(rank[order], rank[expected])
+    np.testing.assert_array_equal(density[order], density[expected])
 
 
 def test_children_are_the_clusters_that_merged_the_largest_first(run):

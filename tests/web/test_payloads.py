@@ -114,7 +114,7 @@ def test_nearest_clusters_are_those_the_edges_lead_to(explorer):
             assert one["linkage"] == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.parametrize("min_size", [1, 6, 40])
+@pytest.mark.parametrize("min_size", [1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 40])
 def test_the_icicle_covers_every_point_once_at_every_level(explorer, min_size):
     told = icicle(explorer, 0, None, min_size)
     for level in told["levels"]:

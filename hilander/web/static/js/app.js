@@ -150,6 +150,8 @@ export function showBanner(overview) {
 }
 
 async function start() {
+  // The token did its work when the page was fetched; it need not stay in the history.
+  if (location.search) history.replaceState(null, "", location.pathname + location.hash);
   const kept = localStorage.getItem("hilander-theme");
   const wanted = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   document.documentElement.dataset.theme = kept ?? wanted;

@@ -62,7 +62,11 @@ function partsPanel(context, parts) {
   const buttons = h("div", { class: "row" });
   const rows = parts.items.map((one) => partRow(one, context, chosen, draw));
   function draw() {
+    const all = () => {
+      rows.slice(1).forEach((row) => row.querySelector("input").checked || row.querySelector("input").click());
+    };
     replace(buttons,
+      h("button", { class: "button", onclick: all, disabled: chosen.size >= rows.length - 1, data: { action: "select-parts" } }, "Select all but the largest"),
       h("button", { class: "button", disabled: !chosen.size, onclick: () => split(context, parts, [[...chosen]]), data: { action: "split-one" } }, chosen.size > 1 ? `Split ${chosen.size} off as one` : "Split off"),
       chosen.size > 1 && h("button", { class: "button", onclick: () => split(context, parts, [...chosen].map((n) => [n])), data: { action: "split-each" } }, "Split each off"));
   }

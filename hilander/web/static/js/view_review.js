@@ -19,7 +19,7 @@ export async function showReview(root, [tab = "merge"], page) {
 }
 
 async function showQueue(body, page, kind) {
-  // Skipped questions stay open for another day, so the place in the queue moves past them.
+  // A skipped question is not asked again unless the skip is undone.
   let queue = await get("review/queue", { kind, limit: 5 });
   let busy = false;
 

@@ -1,0 +1,221 @@
+"""The paper's figures for any data set: early stopping, sensitivity, the hierarchy on a map.
+
+    python -m benchmarks.figures [early-stop] [sensitivity] [hierarchy] [--dataset NAME] [-o FOLDER]
+
+Without names all three are drawn, each from the data set that the config names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.datasets import load_images, load_pair
+from benchmarks.rows import ROOT
+from benchmarks.suite import CONFIG, Suite, read_suite
+from hilander.comparison import Pair
+from hilander.comparison.methods import PAPER_EPOCHS
+from hilander.errors import SettingError
+from hilander.tree import Hierarchy
+from hilander.validation import score_clustering, score_levels
+from hilander.validation.canvas import (
+    BLUE,
+    FAINT,
+    INK,
+    VERMILION,
+    dress_axes,
+    new_figure,
+    save_figure,
+)
+from hilander.validation.plots import draw_levels
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from hilander.estimator import HiLander
+
+EVERY = ("early-stop", "sensitivity", "hierarchy")
+OUTPUT = ROOT / "docs" / "images"
+K_VALUES = (8, 9, 10, 11, 12)
+P_TAU_VALUES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9)
+AGGREGATIONS = ("identity", "average", "concat")
+ENCODERS = ("attention", "convolution")
+_MAP_POINTS, _SHOWN_CLASSES, _PICTURES = 1_500, 8, 24
+
+
+def train_paper_model(pair: Pair, epochs: int = PAPER_EPOCHS, **parameters: Any) -> HiLander:
+    """The paper's network on a pair's training set; `parameters` replace its settings."""
+    from hilander.estimator import HiLander
+    from hilander.model.learning import LearningSettings
+
+    learning = LearningSettings(
+        epochs=epochs, batch_size=1_024, optimizer="adamw", learning_rate=1e-3
+    )
+    settings = {
+        "method": "paper", "k": 10, "features": "identity", "encoder": "attention", "centre": False
+    }  # fmt: skip
+    return HiLander(learning=learning, **(settings | parameters)).fit(pair.train, pair.train_labels)
+
+
+def draw_early_stop(pair: Pair, model: HiLander) -> Figure:
+    """Metrics and number of clusters by level, with both stopping points marked."""
+    hierarchy = model.cluster(pair.test)
+    return draw_levels(
+        score_levels(hierarchy, pair.test_labels),
+        [level.n_clusters for level in hierarchy.levels],
+        hierarchy.early_stop_level,
+    )
+
+
+def draw_sensitivity(pair: Pair, train: Callable[..., HiLander] = train_paper_model) -> Figure:
+    """Scores against k, p_tau, aggregation and encoder, one varied at a time."""
+    model = train(pair)
+    panels: list[tuple[str, Sequence[Any], list[tuple[float, float]]]] = [
+        ("k", K_VALUES, [_score(pair, model, k=k) for k in K_VALUES if k < len(pair.test)]),
+        ("p_tau", P_TAU_VALUES, [_score(pair, model, p_tau=p) for p in P_TAU_VALUES]),
+        ("aggregation", AGGREGATIONS,
+         [_score(pair, train(pair, features=name)) for name in AGGREGATIONS]),
+        ("encoder", ENCODERS, [_score(pair, train(pair, encoder=name)) for name in ENCODERS]),
+    ]  # fmt: skip
+    figure = new_figure(11, 3.2)
+    row = figure.subplots(1, 4, sharey=True)
+    for axes, (name, values, scores) in zip(row, panels, strict=True):
+        place = np.arange(len(scores))
+        for column, (title, colour, mark) in enumerate(
+            (("pairwise F", BLUE, "o-"), ("BCubed F", VERMILION, "s-"))
+        ):
+            axes.plot(place, [pair_[column] for pair_ in scores], mark, color=colour, label=title)
+        axes.set_xticks(place, [str(value) for value in values[: len(scores)]])
+        dress_axes(axes, "F" if name == "k" else "", name)
+    figure.axes[0].legend(frameon=False, labelcolor=INK, fontsize=8)
+    figure.subplots_adjust(left=0.06, right=0.99, top=0.95, bottom=0.17, wspace=0.12)
+    return figure
+
+
+def _score(pair: Pair, model: HiLander, **asked: Any) -> tuple[float, float]:
+    scores = score_clustering(pair.test_labels, model.cluster(pair.test, **asked).labels(-1))
+    return scores.pairwise.f, scores.bcubed.f
+
+
+def draw_hierarchy(pair: Pair, model: HiLander, images: Any | None = None, seed: int = 0) -> Figure:
+    """The peaks of every level on one map of the points, coloured by true class.
+
+    A few classes are coloured, the others are grey; below the maps are pictures of the last level's
+    peaks, if there are pictures.
+
+    Parameters
+    ----------
+    pair : Pair
+    model : HiLander
+    images : ndarray of shape (n_test, height, width), optional
+    seed : int
+        Of the points that are drawn and of the map.
+    """
+    rows = _choose_points(pair.test_labels, seed)
+    hierarchy = model.cluster(pair.test[rows])
+    labels = np.unique(pair.test_labels[rows], return_inverse=True)[1]
+    place = map_points(pair.test[rows], seed)
+    n_panels = hierarchy.n_levels + 1
+    figure = new_figure(2.6 * n_panels, 3.0 if images is None else 4.0)
+    heights = (1,) if images is None else (3, 1)
+    grid = figure.add_gridspec(len(heights), n_panels, height_ratios=heights)
+    peaks = [np.arange(len(rows)), *_peaks_of_levels(hierarchy)]
+    for column, at in enumerate(peaks):
+        axes = figure.add_subplot(grid[0, column])
+        _draw_peaks(axes, place, labels, at)
+        name = "points" if column == 0 else f"level {column - 1}"
+        axes.set_title(f"{name}: {len(at):,}", fontsize=9, color=INK)
+    if images is not None:
+        axes = figure.add_subplot(grid[1, :])
+        strip = np.concatenate(list(images[rows][peaks[-1][:_PICTURES]]), axis=1)
+        axes.imshow(strip, cmap="gray", interpolation="nearest")
+        axes.set_title("peaks of the last level", fontsize=9, color=INK)
+        axes.set_axis_off()
+    figure.subplots_adjust(left=0.01, right=0.99, top=0.9, bottom=0.03, wspace=0.05, hspace=0.2)
+    return figure
+
+
+def _choose_points(labels: Any, seed: int) -> Any:
+    """Whole classes at random until there are enough points."""
+    rng = np.random.default_rng(seed)
+    sizes = np.bincount(labels)
+    turn = rng.permutation(len(sizes))
+    wanted = turn[np.cumsum(sizes[turn]) <= _MAP_POINTS]
+    rows = np.flatnonzero(np.isin(labels, wanted))
+    return rows if len(rows) else np.arange(min(len(labels), _MAP_POINTS))
+
+
+def map_points(features: Any, seed: int) -> Any:
+    """t-SNE of some points, shape (n, 2)."""
+    from sklearn.manifold import TSNE
+
+    spread = min(30, max(2, len(features) // 4))
+    return TSNE(perplexity=spread, init="pca", metric="cosine", random_state=seed).fit_transform(
+        features
+    )
+
+
+def _peaks_of_levels(hierarchy: Hierarchy) -> list[Any]:
+    """The points that are the peaks of each level."""
+    points, found = np.arange(hierarchy.n_points), []
+    for level in hierarchy.levels:
+        points = points[level.peaks]
+        found.append(points)
+    return found
+
+
+def _draw_peaks(axes: Any, place: Any, labels: Any, peaks: Any) -> None:
+    from matplotlib import colormaps
+
+    colours = colormaps["tab10"].colors
+    axes.scatter(*place.T, s=2, color=FAINT, linewidths=0)
+    commonest = np.argsort(-np.bincount(labels), kind="stable")[:_SHOWN_CLASSES]
+    other = ~np.isin(labels[peaks], commonest)
+    axes.scatter(*place[peaks[other]].T, s=5, color="#999999", linewidths=0)
+    for colour, label in zip(colours, commonest, strict=False):
+        some = peaks[labels[peaks] == label]
+        axes.scatter(*place[some].T, s=14, color=colour, edgecolors=INK, linewidths=0.3)
+    axes.set_xticks([])
+    axes.set_yticks([])
+
+
+def draw_all(suite: Suite, names: Sequence[str], dataset: str | None, output: Path) -> None:
+    """Draw the figures that are asked for."""
+    output.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        pair = load_pair(dataset or suite.figures[name.replace("-", "_")])
+        if name == "sensitivity":
+            figure, file = draw_sensitivity(pair), "sensitivity.png"
+        elif name == "early-stop":
+            figure, file = draw_early_stop(pair, train_paper_model(pair)), "early-stop.png"
+        elif name == "hierarchy":
+            try:
+                images = load_images(pair.name)[0]
+            except SettingError:
+                images = None
+            model = train_paper_model(pair)
+            figure, file = draw_hierarchy(pair, model, images), "hierarchy-map.png"
+        else:
+            raise SettingError(f"figure {name!r} is not known; use one of {', '.join(EVERY)}")
+        print(save_figure(figure, output / file))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(EVERY))
+    parser.add_argument("--config", type=Path, default=CONFIG)
+    parser.add_argument("--dataset")
+    parser.add_argument("-o", "--output", type=Path, default=OUTPUT)
+    args = parser.parse_args(arguments)
+    draw_all(read_suite(args.config), args.names or EVERY, args.dataset, args.output)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,150 @@
+"""From an estimator's parameters to the plan of its training."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hilander.data import FloatArray, IntArray, Preparation, learn_preparation
+from hilander.data.whitening import whiten_within
+from hilander.errors import SettingError
+from hilander.evidence_training import EvidencePlan, choose_whitening, learn_by_evidence
+from hilander.model.evidence_learning import EvidenceLearning
+from hilander.model.evidence_network import (
+    EvidenceNetwork,
+    EvidencePredictor,
+    EvidenceSettings,
+)
+from hilander.model.learning import LearningSettings
+from hilander.model.predictor import Predictor
+from hilander.model.settings import NetworkSettings, check_choice
+from hilander.training import Learned, TrainingPlan, learn_to_cluster
+from hilander.tree import Rules, Scorer
+
+if TYPE_CHECKING:
+    from hilander.estimator import HiLander
+    from hilander.model.lander import Lander
+
+METHODS = ("evidence", "paper")
+DEFAULT_P_TAU = 0.5
+PAPER_K = 10
+PAPER_HIDDEN = 512
+EVIDENCE_HIDDEN = 64
+SURE_RIDGE = 1.0
+FEWEST_K, LEAST_EVIDENCE_K, MOST_EVIDENCE_K = 10, 15, 40
+
+
+def make_plan(model: HiLander, points: FloatArray, labels: IntArray) -> TrainingPlan | EvidencePlan:
+    """Everything that decides what is learned, from the parameters."""
+    check_choice("method", model.method, METHODS)
+    check_choice("features", model.features, ("identity", "average", "concat", "auto"))
+    if model.method == "paper":
+        return _plan_paper(model, points.shape[1])
+    return _plan_evidence(model, labels)
+
+
+def _plan_paper(model: HiLander, dim: int) -> TrainingPlan:
+    shown = "concat" if model.features == "auto" else model.features
+    wanted = {
+        "p_tau": model.p_tau == "auto", "k": model.tune_k, "features": model.features == "auto"
+    }  # fmt: skip
+    hidden = PAPER_HIDDEN if model.hidden is None else model.hidden
+    return TrainingPlan(
+        network=NetworkSettings(dim, shown, model.encoder, hidden, model.layers, model.heads),
+        learning=_learning(model, LearningSettings),
+        rules=Rules(
+            k=PAPER_K if model.k == "auto" else model.k,
+            p_tau=DEFAULT_P_TAU if model.p_tau == "auto" else model.p_tau,
+            early_stop=model.early_stop,
+            search_average=shown == "average",
+        ),
+        val_fraction=model.val_fraction,
+        tune=tuple(name for name, asked in wanted.items() if asked),
+        seed=model.random_state,
+        device=model.device,
+    )
+
+
+def _plan_evidence(model: HiLander, labels: IntArray) -> EvidencePlan:
+    return EvidencePlan(
+        network=EvidenceSettings(EVIDENCE_HIDDEN if model.hidden is None else model.hidden),
+        learning=_learning(model, EvidenceLearning),
+        rules=Rules(
+            k=suit_k(labels) if model.k == "auto" else model.k,
+            p_tau=DEFAULT_P_TAU if model.p_tau == "auto" else model.p_tau,
+            early_stop=model.early_stop,
+            search_average=True,
+            decoder="contract",
+            p_tau_merge=DEFAULT_P_TAU,
+            keep_links=True,
+        ),
+        val_fraction=model.val_fraction,
+        tune=("p_tau",) if model.p_tau == "auto" else (),
+        seed=model.random_state,
+        device=model.device,
+    )
+
+
+def _learning(model: HiLander, kind: type[Any]) -> Any:
+    learning = kind() if model.learning is None else model.learning
+    if not isinstance(learning, kind):
+        raise SettingError(
+            f"learning is {type(learning).__name__}, method={model.method!r} needs "
+            f"{kind.__name__}; pass that or change the method"
+        )
+    return learning if model.epochs is None else replace(learning, epochs=model.epochs)
+
+
+def suit_k(labels: IntArray) -> int:
+    """As many neighbours as the identity of a usual point has points, within bounds.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_points,)
+    """
+    of_point = np.bincount(labels)[labels]
+    usual = int(np.clip(np.median(of_point), LEAST_EVIDENCE_K, MOST_EVIDENCE_K))
+    return fit_k(usual, len(labels))
+
+
+def fit_k(k: int, n_points: int) -> int:
+    """Fewer neighbours for few points, but never below ten."""
+    return max(min(k, n_points - 1), min(k, FEWEST_K))
+
+
+def prepare(model: HiLander, points: FloatArray, labels: IntArray, k: int) -> Preparation:
+    """Learn how embeddings are prepared: normalised, perhaps centred, perhaps whitened."""
+    if model.whiten not in (True, False, "auto"):
+        raise SettingError(f'whiten={model.whiten!r} must be True, False or "auto"')
+    preparation = learn_preparation(points, model.centre, labels=labels)
+    if model.whiten is False or (model.whiten == "auto" and model.method == "paper"):
+        return preparation
+    prepared = preparation.apply(points)
+    ridge: float | None = SURE_RIDGE
+    if model.whiten == "auto":
+        ridge = choose_whitening(prepared, labels, k, model.random_state)
+    if ridge is None:
+        return preparation
+    return replace(preparation, transform=whiten_within(prepared, labels, ridge))
+
+
+def learn(
+    features: FloatArray,
+    labels: IntArray,
+    plan: TrainingPlan | EvidencePlan,
+    checkpoint_folder: Path | None,
+    verbose: bool,
+) -> Learned:
+    """Train as planned."""
+    train = learn_by_evidence if isinstance(plan, EvidencePlan) else learn_to_cluster
+    return train(features, labels, plan, checkpoint_folder=checkpoint_folder, verbose=verbose)  # type: ignore[arg-type]
+
+
+def make_scorer(network: Lander | EvidenceNetwork, device: str, rules: Rules) -> Scorer:
+    """The scorer that goes with a network."""
+    if isinstance(network, EvidenceNetwork):
+        return EvidencePredictor(network, device)
+    return Predictor(network, device, join_copies=not rules.as_released)
