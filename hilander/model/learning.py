@@ -14,7 +14,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from hilander.data.arrays import IntArray
-from hilander.errors import SettingError
+from hilander.errors import ModelError, SettingError
 from hilander.model.batches import gather_neighbourhood
 from hilander.model.checkpoint import Checkpoint, EpochRecord
 from hilander.model.device import choose_device
@@ -44,6 +44,9 @@ class LearningSettings:
     momentum : float
         Of SGD.
     weight_decay : float
+    clip_norm : float
+        Longest gradient, without which SGD at the paper's rate can run away on small batches; 0
+        for no limit, as in the released code.
     loss : LossSettings
     hierarchies : tuple of (k, levels)
         Neighbours and number of levels of each training hierarchy.
@@ -59,6 +62,7 @@ class LearningSettings:
     learning_rate: float = 0.1
     momentum: float = 0.9
     weight_decay: float = 1e-5
+    clip_norm: float = 1.0
     loss: LossSettings = field(default_factory=LossSettings)
     hierarchies: tuple[tuple[int, int], ...] = ((10, 2), (5, 3), (3, 4))
     as_released: bool = False
@@ -185,10 +189,17 @@ def train_epoch(
             loss = lander_loss(logits, graph.targets_of(nodes), settings.loss, generator)
             optimizer.zero_grad(set_to_none=True)
             loss.total.backward()  # type: ignore[no-untyped-call]
+            if settings.clip_norm > 0:
+                torch.nn.utils.clip_grad_norm_(network.parameters(), settings.clip_norm)
             optimizer.step()
             sums += len(rows) * np.array([loss.connectivity.item(), loss.density.item()])
             n_seen += len(rows)
     connectivity, density = (float(value) for value in sums / n_seen)
+    if not math.isfinite(connectivity + density):
+        raise ModelError(
+            f"the loss is {connectivity + density} after epoch {seed[1]}, training ran away; "
+            f"use a learning_rate below {settings.learning_rate:g}"
+        )
     return {
         "loss": connectivity + density,
         "connectivity_loss": connectivity,
