@@ -73,7 +73,8 @@ def test_train_takes_labels_of_another_file_by_id(files, capsys):
 
 def test_every_option_of_train_reaches_the_model(files):
     options = (
-        "--method paper --k 6 --p-tau 0.7 --whiten no --features identity --encoder convolution --hidden 6 --layers 2 "
+        "--method paper --k 6 --p-tau 0.7 --whiten no --features identity --encoder convolution "
+        "--hidden 6 --layers 2 "
         "--heads 1 --centre yes --epochs 2 --optimizer adamw --learning-rate 0.01 --batch-size 64 "
         "--balance --focal-gamma 2 --released-hierarchy --early-stop --seed 5 --val-fraction 0.3 "
         "--device cpu --quiet"
