@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from hilander.data.episodes import (
     resample_identities,
 )
 from hilander.data.whitening import whiten_within
+from hilander.errors import SettingError
 from hilander.graph import (
     KnnGraph,
     build_knn_graph,
@@ -90,6 +92,16 @@ class EvidencePlan:
     tune: tuple[str, ...] = ("p_tau",)
     seed: int = 0
     device: str = "auto"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.val_fraction < 1:
+            raise SettingError(f"val_fraction={self.val_fraction!r} must be in [0, 1)")
+        if unknown := set(self.tune) - {"p_tau"}:
+            raise SettingError(f"tune={sorted(unknown)} is not known; use p_tau or nothing")
+        seed: Any = self.seed
+        if not isinstance(seed, Integral) or seed < 0:
+            raise SettingError(f"seed={seed!r} must be a whole number >= 0")
+        object.__setattr__(self, "seed", int(seed))  # a numpy integer has no place in JSON
 
     @property
     def fewest_points(self) -> int:
@@ -160,16 +172,18 @@ def train_evidence(
 ) -> tuple[EvidenceNetwork, list[EpochRecord]]:
     """Train all four looks on one labelled set."""
     rng = np.random.default_rng([plan.seed, 2])
-    made = make_episodes(episode, plan.learning.most_points, rng)
+    made = make_episodes(episode, max(plan.learning.most_points, plan.fewest_points), rng)
     episodes = [one for one in made if len(one.labels) > plan.rules.k]
     network = make_evidence_network(plan.network, plan.seed)
     points = [look_at_points(one, plan.rules.k) for one in episodes]
     history = train_looks(network.looks(super_nodes=False), points, plan, stages, f"{stage}-points")
     graphs = [sight.graph for sight in points]
     clusters = list(look_at_clusters(network, episodes, graphs, plan))
+    looks = network.looks(super_nodes=True)
     if clusters:
-        looks = network.looks(super_nodes=True)
         history += train_looks(looks, clusters, plan, stages, f"{stage}-clusters")
+    else:
+        looks[1].abstain()
     return network.eval(), history
 
 

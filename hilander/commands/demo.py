@@ -96,9 +96,10 @@ def run(args: argparse.Namespace) -> int:
 
         print(f"\n{format_scores(result.scores)}\n")
         print(f"done in {result.seconds:.0f} s; look at {args.output / 'index.html'}")
-        print(f"then try: hilander info {args.output / 'model'}")
+        print(f"mail it:    {args.output / 'report.html'}")
         truth = args.output / "test.npz"
-        print(f"          hilander score {args.output / 'run'} --labels {truth} --all-levels")
+        print(f"explore it: hilander explore {args.output / 'run'} --labels {truth}")
+        print(f"score it:   hilander score {args.output / 'run'} --labels {truth} --all-levels")
     return 0
 
 
@@ -118,6 +119,8 @@ def run_demo(folder: Path, settings: DemoSettings, *, verbose: bool = False) -> 
     """
     from hilander.commands.demo_page import write_page
     from hilander.data.glyph_embedding import make_glyph_data
+    from hilander.web.report import write_report
+    from hilander.web.run import Attachments
 
     start = time.perf_counter()
     say = print if verbose else _say_nothing
@@ -137,6 +140,8 @@ def run_demo(folder: Path, settings: DemoSettings, *, verbose: bool = False) -> 
         result = score_demo(model, hierarchy, data, start)
         write_json(inside / "scores.json", {n: s.to_dict() for n, s in result.scores.items()})
         write_page(result, data, inside)
+        say("telling the run in one file …", flush=True)
+        write_report(inside / "run", inside / "report.html", Attachments(data.test_labels))
     return result
 
 

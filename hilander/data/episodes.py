@@ -55,7 +55,7 @@ def resample_identities(
         "all" keeps everything, "singles" one point of 70 % of the identities, "log" sizes
         log-uniform up to the identity's own, "heavy" a heavy tail.
     most_points : int
-        Identities are left out at random beyond this.
+        Identities are left out at random beyond this, and no one gets more than half of it.
     rng : numpy Generator
     """
     order = rng.permutation(len(episode.labels))
@@ -65,9 +65,10 @@ def resample_identities(
     wanted = np.array([_draw_size(sizes, int(own[c]), rng) for c in identities])
     rank = np.arange(len(order)) - np.repeat(np.cumsum(own) - own, own)
     limit = np.zeros(len(own), dtype=np.int64)
-    limit[identities] = np.clip(wanted, 1, own[identities])
+    most_of_one = max(most_points // 2, 1)
+    limit[identities] = np.clip(wanted, 1, np.minimum(own[identities], most_of_one))
     turn = rng.permutation(identities)
-    limit[turn[np.cumsum(limit[turn]) > max(most_points, limit[turn[0]])]] = 0
+    limit[turn[np.cumsum(limit[turn]) > most_points]] = 0
     kept = order[rank < limit[episode.labels[order]]]
     return Episode(episode.features[kept], episode.labels[kept])
 

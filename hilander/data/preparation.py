@@ -59,6 +59,7 @@ class Preparation:
     transform: FloatArray | None = None
 
     def __post_init__(self) -> None:
+        self._check_transform()
         if self.mean is None:
             return
         mean = np.ascontiguousarray(self.mean, dtype=np.float32)
@@ -68,6 +69,18 @@ class Preparation:
                 "use learn_preparation"
             )
         object.__setattr__(self, "mean", mean)
+
+    def _check_transform(self) -> None:
+        if self.transform is None:
+            return
+        transform = np.ascontiguousarray(self.transform, dtype=np.float32)
+        n_features = transform.shape[0] if self.mean is None else np.size(self.mean)
+        if transform.shape != (n_features, n_features) or not np.isfinite(transform).all():
+            raise SettingError(
+                f"got a transform of shape {transform.shape}, expected finite numbers of shape "
+                "(n_features, n_features); use whiten_within"
+            )
+        object.__setattr__(self, "transform", transform)
 
     def apply(self, X: FloatArray) -> FloatArray:
         """Prepare embeddings: normalise, subtract the mean, normalise again.

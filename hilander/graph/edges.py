@@ -6,10 +6,10 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from hilander.data.arrays import FloatArray, IntArray
-from hilander.graph.knn_graph import KnnGraph
+from hilander.graph.knn_graph import KnnGraph, edge_blocks
 
-_ROW_BLOCK = 4_096
-_EDGE_BLOCK = 400_000
+_ENTRY_BLOCK = 20_000_000
+_HUB = 1_000  # entries of a row, from which on it is looked into and not copied for every edge
 
 
 def logit_of(probability: FloatArray, least: float = 1e-4) -> FloatArray:
@@ -28,33 +28,63 @@ def edge_matrix(graph: KnnGraph, values: FloatArray) -> csr_matrix:
 
 def look_up(matrix: csr_matrix, graph: KnnGraph) -> FloatArray:
     """Entry (i, j) of a sparse matrix for every edge, shape (n_nodes, k); 0 where there is none."""
+    values = _find(matrix, _edge_rows(graph), graph.neighbours.ravel())
+    return values.astype(np.float32).reshape(graph.neighbours.shape)
+
+
+def _find(matrix: csr_matrix, rows: IntArray, columns: IntArray) -> FloatArray:
+    """Entries at the given rows and columns, 0 where there is none."""
     matrix.sort_indices()
     n_nodes = matrix.shape[0]
     held = _keys(np.repeat(np.arange(n_nodes), np.diff(matrix.indptr)), matrix.indices, n_nodes)
-    wanted = _keys(_edge_rows(graph), graph.neighbours.ravel(), n_nodes)
+    wanted = _keys(rows, columns, n_nodes)
     at = np.minimum(np.searchsorted(held, wanted), max(len(held) - 1, 0))
     found = held[at] == wanted if len(held) else np.zeros(len(wanted), dtype=bool)
-    values = np.where(found, matrix.data[at] if len(held) else 0, 0)
-    return values.astype(np.float32).reshape(graph.neighbours.shape)
+    values: FloatArray = np.where(found, matrix.data[at] if len(held) else 0, 0)
+    return values
 
 
 def overlap_rows(left: csr_matrix, right: csr_matrix, graph: KnnGraph) -> FloatArray:
     """``sum_m left[i, m] * right[j, m]`` for every edge (i, j), shape (n_nodes, k)."""
     rows, columns = _edge_rows(graph), graph.neighbours.ravel()
+    here, there = np.diff(left.indptr)[rows], np.diff(right.indptr)[columns]
     sums = np.empty(len(rows), dtype=np.float32)
-    for start in range(0, len(rows), _EDGE_BLOCK):
-        part = slice(start, start + _EDGE_BLOCK)
+    # Thousands of copies of one point all name the same few neighbours. To copy the row of such a
+    # hub for each of its edges would take a square of their number, so it is looked into instead.
+    is_plain = np.maximum(here, there) < _HUB
+    for part in _blocks(np.flatnonzero(is_plain), here + there):
         product = left[rows[part]].multiply(right[columns[part]])
         sums[part] = np.asarray(product.sum(axis=1)).ravel()
+    for part in _blocks(np.flatnonzero(~is_plain & (here <= there)), here):
+        sums[part] = _look_into(left, rows[part], right, columns[part])
+    for part in _blocks(np.flatnonzero(~is_plain & (here > there)), there):
+        sums[part] = _look_into(right, columns[part], left, rows[part])
     return sums.reshape(graph.neighbours.shape)
+
+
+def _blocks(edges: IntArray, entries: IntArray) -> list[IntArray]:
+    """Cut a list of edges where the entries of their rows would take too much memory."""
+    block = np.cumsum(entries[edges].astype(np.int64)) // _ENTRY_BLOCK
+    return [part for part in np.split(edges, np.flatnonzero(np.diff(block)) + 1) if len(part)]
+
+
+def _look_into(
+    short: csr_matrix, short_rows: IntArray, long: csr_matrix, long_rows: IntArray
+) -> FloatArray:
+    """``sum_m short[i, m] * long[j, m]`` for pairs (i, j) of rows, by the entries of row i."""
+    entries = short[short_rows]
+    pair = np.repeat(np.arange(len(short_rows)), np.diff(entries.indptr))
+    found = _find(long, long_rows[pair], entries.indices)
+    total: FloatArray = np.bincount(pair, entries.data * found, minlength=len(short_rows))
+    return total
 
 
 def dot_edges(left: FloatArray, right: FloatArray, graph: KnnGraph) -> FloatArray:
     """``left[i] · right[j]`` for every edge (i, j), shape (n_nodes, k)."""
     products = np.empty(graph.neighbours.shape, dtype=np.float32)
-    for start in range(0, graph.n_nodes, _ROW_BLOCK):
-        rows = slice(start, start + _ROW_BLOCK)
-        products[rows] = np.einsum("ikd,id->ik", right[graph.neighbours[rows]], left[rows])
+    for rows in edge_blocks(graph.n_nodes, graph.k * left.shape[1]):
+        ends = right[graph.neighbours[rows]]  # (block, k, dim)
+        products[rows] = np.matmul(ends, left[rows, :, None])[:, :, 0]
     return products
 
 

@@ -99,7 +99,7 @@ class Background:
 
 
 def measure_background(features: FloatArray, seed: int = 0) -> Background:
-    """Look at random pairs of points.
+    """Look at random pairs of points, the same ones in whatever order the points come.
 
     Parameters
     ----------
@@ -109,7 +109,9 @@ def measure_background(features: FloatArray, seed: int = 0) -> Background:
     """
     rng = np.random.default_rng(seed)
     pairs = rng.integers(len(features), size=(2, _BACKGROUND_PAIRS))
-    left, right = pairs[:, pairs[0] != pairs[1]]
+    # Places in the order by cosine to the mean, not row numbers, which say nothing about a point.
+    order = np.argsort(np.einsum("id,d->i", features, features.mean(axis=0, dtype=np.float64)))
+    left, right = order[pairs[:, pairs[0] != pairs[1]]]
     cosine = np.concatenate(
         [
             np.einsum("id,id->i", features[left[part]], features[right[part]])

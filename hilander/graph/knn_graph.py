@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 # Unit vectors in float32 reach a cosine of 1 give or take a few ulps.
 _COSINE_SLACK = 1e-4
+_CACHED_NUMBERS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +95,23 @@ class KnnGraph:
             message = f"{source} is not a k-NN graph ({error}); give a file that save wrote"
             raise FileFormatError(message) from error
         return cls(neighbours, affinity)
+
+
+def edge_blocks(n_nodes: int, numbers_per_node: int) -> Iterator[slice]:
+    """Blocks of nodes whose edges' features fit the processor's cache.
+
+    Gathering the features of all neighbours of a large block costs many times the arithmetic that
+    is done with them.
+
+    Parameters
+    ----------
+    n_nodes : int
+    numbers_per_node : int
+        Numbers gathered for each node: k times the width of a feature.
+    """
+    size = max(1, _CACHED_NUMBERS // numbers_per_node)
+    for start in range(0, n_nodes, size):
+        yield slice(start, min(start + size, n_nodes))
 
 
 def as_index_array(neighbours: npt.ArrayLike) -> IntArray:

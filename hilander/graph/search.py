@@ -7,10 +7,9 @@ from tqdm import tqdm
 
 from hilander.data.arrays import FloatArray, IntArray
 from hilander.errors import GraphError
-from hilander.graph.knn_graph import KnnGraph
+from hilander.graph.knn_graph import KnnGraph, edge_blocks
 
 _QUERY_BLOCK = 16_384
-_EDGE_BLOCK = 4_096
 _QUIET_BELOW = 50_000
 
 
@@ -64,8 +63,7 @@ def edge_affinity(features: FloatArray, neighbours: IntArray) -> FloatArray:
     affinity : ndarray of shape (n_nodes, k), in [-1, 1]
     """
     affinity = np.empty(neighbours.shape, dtype=np.float32)
-    for start in range(0, len(neighbours), _EDGE_BLOCK):
-        rows = slice(start, start + _EDGE_BLOCK)
+    for rows in edge_blocks(len(neighbours), neighbours.shape[1] * features.shape[1]):
         ends = features[neighbours[rows]]  # (block, k, dim)
         affinity[rows] = np.einsum("ikd,id->ik", ends, features[rows])
     return np.clip(affinity, -1.0, 1.0, out=affinity)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 import torch
@@ -48,10 +49,13 @@ class EvidenceLearning:
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "most_points"):
             value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
+            if not isinstance(value, Integral) or value < 1:
                 raise SettingError(f"{name}={value!r} must be a whole number >= 1")
-        if self.learning_rate <= 0:
+            object.__setattr__(self, name, int(value))  # a numpy integer has no place in JSON
+        if not 0 < self.learning_rate < math.inf:
             raise SettingError(f"learning_rate={self.learning_rate!r} must be above 0")
+        if not 0 <= self.weight_decay < math.inf:
+            raise SettingError(f"weight_decay={self.weight_decay!r} must be 0 or more")
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ weights of their own, for super-nodes show more.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from hilander.model.device import choose_device
 
 _EDGE_BLOCK = 262_144
 _FARTHEST = 6.0  # standard deviations beyond which evidence says no more
+_CERTAIN = 10.0  # a logit that leaves no doubt
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,10 @@ class EvidenceSettings:
     hidden: int = 64
 
     def __post_init__(self) -> None:
-        if not isinstance(self.hidden, int) or self.hidden < 1:
-            raise SettingError(f"hidden={self.hidden!r} must be a whole number >= 1")
+        hidden: Any = self.hidden
+        if not isinstance(hidden, Integral) or hidden < 1:
+            raise SettingError(f"hidden={hidden!r} must be a whole number >= 1")
+        object.__setattr__(self, "hidden", int(hidden))  # a numpy integer has no place in JSON
 
     def to_dict(self) -> dict[str, Any]:
         """Give the settings as plain values for JSON."""
@@ -86,6 +90,15 @@ class Look(nn.Module):
         """Take the mean and spread of the training evidence, each of shape (width,)."""
         self.centre = centre
         self.scale = scale
+
+    def abstain(self) -> None:
+        """Say no to every edge: what is right for a look that nothing could be learnt for."""
+        last = self.layers[-1]
+        if not isinstance(last, nn.Linear):
+            raise TypeError("the last layer of a look is not linear")
+        with torch.no_grad():
+            last.weight.zero_()
+            last.bias.fill_(-_CERTAIN)
 
     def judge(self, evidence: FloatArray) -> FloatArray:
         """Probabilities of shape (n_nodes, k) from evidence of shape (n_nodes, k, width)."""

@@ -31,7 +31,7 @@ def contract_edges(
     weights : ndarray of shape (n_nodes, k)
         Positive where an edge speaks for a merge, negative where it speaks against.
     dominant_share : float
-        1 gives the strictly greedy order; less merges more in a round.
+        1 contracts only edges that are the heaviest of both ends; less merges more in a round.
 
     Returns
     -------

@@ -58,10 +58,13 @@ class Rules:
             object.__setattr__(self, name, int(value))  # a numpy integer has no place in JSON
         if self.decoder not in DECODERS:
             raise SettingError(f"decoder={self.decoder!r} is not known; use one of {DECODERS}")
-        p_tau: Any = self.p_tau
-        if not isinstance(p_tau, Real) or not 0 <= float(p_tau) <= 1:
-            raise SettingError(f"p_tau={p_tau!r} is not a probability; use 0 to 1")
-        object.__setattr__(self, "p_tau", float(p_tau))
+        for name in ("p_tau", "p_tau_merge"):
+            tau: Any = getattr(self, name)
+            if name == "p_tau_merge" and tau is None:
+                continue
+            if not isinstance(tau, Real) or not 0 <= float(tau) <= 1:
+                raise SettingError(f"{name}={tau!r} is not a probability; use 0 to 1")
+            object.__setattr__(self, name, float(tau))
 
     def threshold(self, level: int) -> float:
         """The p_tau of a level."""

@@ -4,6 +4,7 @@ import pytest
 from hilander.data import make_identities
 from hilander.errors import GraphError
 from hilander.graph import build_knn_graph, edge_affinity
+from hilander.graph import knn_graph as knn_graph_module
 from hilander.graph import search as search_module
 
 
@@ -41,7 +42,7 @@ def test_query_blocks_do_not_show_in_the_result(monkeypatch):
     features, _ = make_identities(seed=3)
     whole = build_knn_graph(features, 7)
     monkeypatch.setattr(search_module, "_QUERY_BLOCK", 37)
-    monkeypatch.setattr(search_module, "_EDGE_BLOCK", 41)
+    monkeypatch.setattr(knn_graph_module, "_CACHED_NUMBERS", 41 * 7 * features.shape[1])
     parts = build_knn_graph(features, 7)
     np.testing.assert_array_equal(whole.neighbours, parts.neighbours)
     np.testing.assert_array_equal(whole.affinity, parts.affinity)

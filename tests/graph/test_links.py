@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+
+from hilander.graph import build_knn_graph, cross_links
+from hilander.graph.links import best_pairs, sum_pairs
+
+N_POINTS, K = 40, 5
+NAMES = ("count", "affinity", "best", "linkage", "log_odds")
+
+
+@pytest.fixture(params=range(3))
+def scored(request):
+    """A graph of 40 points with random linkages; some of its affinities are negative."""
+    rng = np.random.default_rng(request.param)
+    points = rng.normal(size=(N_POINTS, 12)).astype(np.float32)
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    graph = build_knn_graph(points, K)
+    linkage = rng.uniform(size=graph.affinity.shape).astype(np.float32)
+    log_odds = rng.normal(size=graph.affinity.shape).astype(np.float32)
+    return graph, linkage, log_odds
+
+
+def collect_slowly(graph, linkage, log_odds, labels, n_clusters):
+    """Dense matrices by a loop over the edges, each counted for both of its ends."""
+    dense = {name: np.zeros((n_clusters, n_clusters)) for name in NAMES}
+    dense["best"] -= np.inf
+    for node in range(graph.n_nodes):
+        for place, other in enumerate(graph.neighbours[node]):
+            here, there = labels[node], labels[other]
+            if here == there:
+                continue
+            for a, b in ((here, there), (there, here)):
+                dense["count"][a, b] += 1
+                dense["affinity"][a, b] += graph.affinity[node, place]
+                dense["linkage"][a, b] += linkage[node, place]
+                dense["log_odds"][a, b] += log_odds[node, place]
+                dense["best"][a, b] = max(dense["best"][a, b], graph.affinity[node, place])
+    dense["best"][dense["count"] == 0] = 0
+    return dense
+
+
+def assert_links(links, dense):
+    for name in NAMES:
+        matrix = getattr(links, name).toarray()
+        np.testing.assert_allclose(matrix, dense[name], atol=1e-4, err_msg=name)
+        np.testing.assert_array_equal(matrix.diagonal(), 0)
+        np.testing.assert_allclose(matrix, matrix.T, atol=1e-4, err_msg=name)
+
+
+def clusters_of(rng, n_nodes, n_clusters):
+    free = rng.integers(n_clusters, size=n_nodes - n_clusters)
+    return rng.permutation(np.concatenate([np.arange(n_clusters), free]))
+
+
+def test_links_are_the_edges_of_the_points_that_cross(scored):
+    labels = clusters_of(np.random.default_rng(7), N_POINTS, 9)
+    assert_links(cross_links(*scored, labels, 9), collect_slowly(*scored, labels, 9))
+
+
+def test_merging_links_gives_what_the_points_would(scored):
+    rng = np.random.default_rng(8)
+    labels, n_clusters = clusters_of(rng, N_POINTS, 15), 15
+    links = cross_links(*scored, labels, n_clusters)
+    for fewer in (7, 3, 1):
+        merged = clusters_of(rng, n_clusters, fewer)
+        labels, n_clusters = merged[labels], fewer
+        links = links.merge(merged, fewer)
+        assert_links(links, collect_slowly(*scored, labels, fewer))
+
+
+def test_one_cluster_has_no_links(scored):
+    links = cross_links(*scored, np.zeros(N_POINTS, dtype=np.int64), 1)
+    assert all(getattr(links, name).nnz == 0 for name in NAMES)
+
+
+def test_the_best_of_negative_affinities_is_the_least_negative():
+    rows, columns = np.array([0, 0, 1]), np.array([1, 1, 0])
+    values = np.array([-0.5, -0.2, -0.9], dtype=np.float32)
+    assert best_pairs(rows, columns, values, 2).toarray() == pytest.approx(
+        np.array([[0, -0.2], [-0.9, 0]])
+    )
+    assert sum_pairs(rows, columns, values, 2).toarray() == pytest.approx(
+        np.array([[0, -0.7], [-0.9, 0]])
+    )
