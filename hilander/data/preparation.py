@@ -101,9 +101,10 @@ class Preparation:
         EmbeddingError
             When a row is all zeros, or the number of features is not the mean's.
         """
-        if self.mean is not None and X.shape[1] != len(self.mean):
+        learnt = self.mean if self.mean is not None else self.transform
+        if learnt is not None and X.shape[1] != len(learnt):
             raise EmbeddingError(
-                f"got {X.shape[1]} features, the model was trained on {len(self.mean)}; use the "
+                f"got {X.shape[1]} features, the model was trained on {len(learnt)}; use the "
                 "embedder that made the training set"
             )
         prepared = np.empty(X.shape, dtype=np.float32)

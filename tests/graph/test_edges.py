@@ -54,7 +54,7 @@ def test_looking_up_does_not_mind_unsorted_columns():
     graph = random_graph(rng, 10, 9)
     values = rng.normal(size=(10, 9)).astype(np.float32)
     starts = np.arange(0, 91, 9)
-    loose = csr_matrix((values.ravel(), graph.neighbours.ravel(), starts), (10, 10))
+    loose = csr_matrix((values.ravel(), graph.neighbours.ravel(), starts), (10, 10), copy=True)
     np.testing.assert_array_equal(look_up(loose, graph), values)
 
 
@@ -65,21 +65,13 @@ def test_an_overlap_is_the_product_of_two_rows_however_it_is_cut(monkeypatch, hu
     monkeypatch.setattr(edges, "_ENTRY_BLOCK", block)
     rng = np.random.default_rng(4)
     graph = random_graph(rng, 25, 7)
-    left, right = (csr_matrix(random_array((25, 25), density=0.25, rng=rng)) for _ in range(2))
-    # Long rows on both sides, and an empty one.
-    for matrix in (left, right):
-        full = matrix.toarray()
-        full[3], full[4], full[5] = rng.normal(size=25), rng.normal(size=25), 0
-        full[rng.integers(25)] = rng.normal(size=25)
-        matrix[:] = full
-        matrix.eliminate_zeros()
-    found, dense_left, dense_right = (
-        overlap_rows(left, right, graph),
-        left.toarray(),
-        right.toarray(),
-    )
+    left, right = np.where(rng.random((2, 25, 25)) < 0.25, rng.normal(size=(2, 25, 25)), 0)
+    for dense in (left, right):  # long rows on both sides, and an empty one
+        dense[[3, 4, rng.integers(6, 25)]] = rng.normal(size=(3, 25))
+        dense[5] = 0
+    found = overlap_rows(csr_matrix(left), csr_matrix(right), graph)
     for node, place, other in every_edge(graph):
-        assert found[node, place] == pytest.approx(dense_left[node] @ dense_right[other], abs=1e-5)
+        assert found[node, place] == pytest.approx(left[node] @ right[other], abs=1e-5)
 
 
 def test_a_hub_is_not_copied_for_each_of_its_edges(monkeypatch):

@@ -110,7 +110,7 @@ def test_ranks_mutual_edges_and_shared_neighbours_are_counted(level):
         close = len(set(lists[node][:CLOSE]) & set(lists[other][:CLOSE]))
         expected = {
             "rank_ij": np.log(place + 1),
-            "mutual": back is not None,
+            "mutual": float(back is not None),
             "shared": shared / K,
             "shared_close": close / CLOSE,
         }

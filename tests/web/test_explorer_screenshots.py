@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from hilander.data import learn_preparation, write_json
+from hilander.data.glyph_embedding import make_glyph_data
 from hilander.data.writing import folder_writer
 from hilander.tree.extras import RunExtras, write_extras
 from hilander.tree.storage import write_hierarchy
@@ -20,14 +21,29 @@ IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
 N_CHARACTERS = 150
 
 
-@pytest.fixture(scope="module")
-def omniglot_run(shared_data, tmp_path_factory, noisy_clusters):
-    """Handwritten characters with their images, clustered with a scorer that makes mistakes."""
-    with np.load(shared_data / "omniglot-test.npz") as arrays:
+def handwritten_characters(folder):
+    with np.load(folder / "omniglot-test.npz") as arrays:
         chosen = arrays["labels"] < N_CHARACTERS
         features = arrays["features"][chosen].astype(np.float32)
-        labels = arrays["labels"][chosen].astype(np.int64)
-        thumbs = arrays["thumbs"][chosen]
+        return features, arrays["labels"][chosen].astype(np.int64), arrays["thumbs"][chosen]
+
+
+def printed_characters():
+    made = make_glyph_data(seed=0, max_characters=3 * N_CHARACTERS)
+    labels = np.unique(made.test_labels, return_inverse=True)[1]
+    return made.test_features, labels, made.test_thumbs
+
+
+@pytest.fixture(scope="module")
+def omniglot_run(shared_data, tmp_path_factory, noisy_clusters):
+    """Characters with their images, clustered with a scorer that makes mistakes.
+
+    Handwritten ones; for pictures that go into the documents, the project's own printed ones.
+    """
+    if os.environ.get("HILANDER_SCREENSHOTS"):
+        features, labels, thumbs = printed_characters()
+    else:
+        features, labels, thumbs = handwritten_characters(shared_data)
     points = learn_preparation(features, "auto").apply(features)
     hierarchy, first = noisy_clusters(points, labels, seed=1, p_tau=0.8, max_levels=4)
     ids = np.array([f"character-{row:04d}" for row in range(len(points))])
