@@ -297,6 +297,8 @@ def test_a_defect_is_one_line_and_code_1_unless_debugging(files, capsys, monkeyp
 
 def train_command(folder, model):
     options = [
+        "--method",
+        "paper",
         "--epochs",
         "150",
         "--hidden",

@@ -1,0 +1,186 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from hilander.data import make_identities
+from hilander.errors import ModelError, SettingError
+from hilander.graph import (
+    build_knn_graph,
+    cross_links,
+    measure_background,
+    n_evidence,
+    start_nodes,
+    weigh_edges,
+)
+from hilander.graph.edges import logit_of, unit_rows
+from hilander.graph.evidence import SECOND_LOOK
+from hilander.model import evidence_network
+from hilander.model.evidence_learning import make_evidence_network
+from hilander.model.evidence_network import (
+    EvidenceNetwork,
+    EvidencePredictor,
+    EvidenceSettings,
+    Look,
+    add_second_look,
+)
+from hilander.model.weights import StoredModel, build_network, read_model, write_model
+from hilander.partition import merge_nodes
+
+
+@pytest.fixture(scope="module")
+def network():
+    return make_evidence_network(EvidenceSettings(hidden=8), seed=0)
+
+
+@pytest.fixture(scope="module")
+def points():
+    return make_identities(n_identities=10, size=6, dim=8, spread=0.6, seed=0)[0]
+
+
+def super_level(points, k=4):
+    labels = np.arange(len(points)) // 3
+    graph = build_knn_graph(points, k)
+    half = np.full(graph.affinity.shape, 0.5, dtype=np.float32)
+    links = cross_links(graph, half, logit_of(half), labels, labels.max() + 1)
+    nodes = merge_nodes(start_nodes(points), labels, np.arange(0, len(points), 3), links)
+    return build_knn_graph(unit_rows(nodes.average), k), nodes
+
+
+def test_every_look_takes_the_evidence_there_is(network):
+    for super_nodes in (False, True):
+        first, second = network.looks(super_nodes=super_nodes)
+        width = n_evidence(super_nodes=super_nodes)
+        assert first.layers[0].in_features == len(first.centre) == width
+        assert second.layers[0].in_features == len(second.scale) == width + len(SECOND_LOOK)
+        assert first.layers[0].out_features == 8
+
+
+def test_a_look_standardises_before_it_judges():
+    look = Look(3, 4)
+    centre, scale = torch.tensor([1.0, -2, 0]), torch.tensor([0.5, 3, 10])
+    rng = np.random.default_rng(0)
+    standard = torch.from_numpy(rng.normal(size=(20, 3)).astype(np.float32))
+    before = look(standard)
+    look.adapt(centre, scale)
+    torch.testing.assert_close(look(standard * scale + centre), before, atol=1e-4, rtol=1e-4)
+    assert torch.equal(look.state_dict()["centre"], centre)
+    assert torch.equal(look.state_dict()["scale"], scale)
+
+
+def test_evidence_out_of_all_bounds_is_held_at_the_bound():
+    look = Look(2, 4)
+    far, farther = torch.tensor([[10.0, 0.0]]), torch.tensor([[1e20, 0.0]])
+    assert torch.equal(look(far), look(farther))
+    assert not torch.equal(look(far), look(-far))
+
+
+def test_judging_in_blocks_gives_what_judging_at_once_gives(monkeypatch):
+    look = Look(3, 4)
+    evidence = np.random.default_rng(1).normal(size=(11, 5, 3)).astype(np.float32)
+    whole = look.judge(evidence)
+    assert whole.shape == (11, 5)
+    assert ((whole > 0) & (whole < 1)).all()
+    monkeypatch.setattr(evidence_network, "_EDGE_BLOCK", 7)
+    np.testing.assert_allclose(look.judge(evidence), whole, atol=1e-6)
+
+
+def test_a_look_that_abstains_says_no_to_everything():
+    look = Look(3, 4)
+    look.abstain()
+    evidence = np.random.default_rng(2).normal(size=(50, 5, 3)).astype(np.float32)
+    assert look.judge(evidence).max() < 1e-3
+
+
+def test_the_second_look_sees_the_guess_of_the_first(network, points):
+    graph = build_knn_graph(points, 4)
+    evidence = weigh_edges(graph, start_nodes(points), measure_background(points))
+    first, second = network.looks(super_nodes=False)
+    seen = add_second_look(graph, evidence, first.judge(evidence))
+    assert seen.shape == (*evidence.shape[:2], evidence.shape[2] + len(SECOND_LOOK))
+    np.testing.assert_array_equal(seen[..., : evidence.shape[2]], evidence)
+    judged = network.judge(graph, evidence, super_nodes=False)
+    np.testing.assert_array_equal(judged, second.judge(seen))
+
+
+def test_a_predictor_gives_linkage_and_the_density_that_follows(network, points):
+    predict = EvidencePredictor(network, "cpu")
+    for graph, nodes in ((build_knn_graph(points, 4), start_nodes(points)), super_level(points)):
+        scores = predict(graph, nodes)
+        assert scores.linkage.shape == graph.affinity.shape
+        assert scores.linkage.dtype == np.float32
+        expected = (graph.affinity * (2 * scores.linkage - 1)).mean(axis=1)
+        np.testing.assert_allclose(scores.density, expected, atol=1e-6)
+
+
+def test_super_nodes_are_judged_against_the_background_of_their_points(network, points):
+    graph, nodes = super_level(points)
+    predict = EvidencePredictor(network, "cpu")
+    predict(build_knn_graph(points, 4), start_nodes(points))
+    found = predict(graph, nodes).linkage
+    evidence = weigh_edges(graph, nodes, measure_background(points))
+    expected = network.judge(graph, evidence, super_nodes=True)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_points_anew_are_measured_anew(network, points):
+    other = make_identities(n_identities=10, size=6, dim=8, spread=0.6, seed=5)[0]
+    graph, nodes = build_knn_graph(other, 4), start_nodes(other)
+    used = EvidencePredictor(network, "cpu")
+    used(build_knn_graph(points, 4), start_nodes(points))
+    fresh = EvidencePredictor(network, "cpu")
+    np.testing.assert_array_equal(used(graph, nodes).linkage, fresh(graph, nodes).linkage)
+
+
+def test_copies_are_one_identity_for_certain(network, points):
+    twice = np.concatenate([points, points])
+    graph = build_knn_graph(twice, 4)
+    linkage = EvidencePredictor(network, "cpu")(graph, start_nodes(twice)).linkage
+    copies = graph.neighbours % len(points) == np.arange(len(twice))[:, None] % len(points)
+    assert copies.any(axis=1).all()
+    assert (linkage[copies] == 1).all()
+    assert (linkage[~copies] < 1).all()
+
+
+# On disk.
+
+
+def test_a_network_is_read_back_bit_by_bit(network, points, tmp_path):
+    first, _ = network.looks(super_nodes=False)
+    first.adapt(torch.rand(len(first.centre)), torch.rand(len(first.scale)) + 0.5)
+    write_model(StoredModel(network, {}, {}), tmp_path)
+    again = read_model(tmp_path).network
+    assert isinstance(again, EvidenceNetwork)
+    assert again.settings == network.settings
+    ours, theirs = network.state_dict(), again.state_dict()
+    assert ours.keys() == theirs.keys()
+    assert all(torch.equal(ours[key], theirs[key]) for key in ours)
+    graph, nodes = build_knn_graph(points, 4), start_nodes(points)
+    one, two = (EvidencePredictor(each, "cpu")(graph, nodes) for each in (network, again))
+    np.testing.assert_array_equal(one.linkage, two.linkage)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"kind": "oracle", "hidden": 8}, "kind 'oracle', this version knows lander and evidence"),
+        ({"hidden": 8}, "kind None"),
+        ({"kind": "evidence", "hidden": 8, "dim": 3}, "not of this version"),
+        ({"kind": "evidence"}, "not of this version"),
+    ],
+)
+def test_a_network_of_another_kind_is_refused(settings, message):
+    with pytest.raises(ModelError, match=message):
+        build_network(settings)
+
+
+@pytest.mark.parametrize("hidden", [0, -1, 2.5, None, "8"])
+def test_a_width_that_is_no_width_is_refused(hidden):
+    with pytest.raises(SettingError, match="hidden="):
+        EvidenceSettings(hidden)
+
+
+def test_a_numpy_width_becomes_a_plain_one():
+    assert json.dumps(EvidenceSettings(np.int64(8)).to_dict()) == '{"hidden": 8}'
+    assert EvidenceSettings.from_dict({"hidden": 8}) == EvidenceSettings(8)

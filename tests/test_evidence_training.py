@@ -1,0 +1,340 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from hilander import evidence_training
+from hilander.data import make_identities
+from hilander.data.episodes import Episode
+from hilander.errors import SettingError
+from hilander.evidence_training import (
+    LEAST_GAIN,
+    MERGE_GRID,
+    P_TAU_GRID,
+    RIDGES,
+    EvidencePlan,
+    Judge,
+    choose_whitening,
+    learn_by_evidence,
+    look_at_clusters,
+    look_at_points,
+    majority_identity,
+    rank_edges,
+)
+from hilander.graph import build_knn_graph
+from hilander.model import evidence_learning
+from hilander.model.evidence_learning import EvidenceLearning, make_evidence_network
+from hilander.model.evidence_network import EvidencePredictor, EvidenceSettings
+from hilander.training import fingerprint, take_best
+from hilander.tree import Hierarchy, Rules, score_with_labels, walk_levels
+from hilander.validation import bcubed_f, pairwise_f
+
+RULES = Rules(k=6, search_average=True, decoder="contract", p_tau_merge=0.5, keep_links=True)
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch):
+    monkeypatch.setattr(evidence_learning, "_STEPS_PER_EPOCH", 5)
+    monkeypatch.setattr(evidence_training, "_VALIDATION_POINTS", 100)
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    return make_identities(n_identities=20, size=8, dim=8, spread=0.4, seed=0)
+
+
+def plan(**changes):
+    fields = {
+        "network": EvidenceSettings(hidden=8),
+        "learning": EvidenceLearning(epochs=3, batch_size=64, learning_rate=0.02, most_points=60),
+        "rules": RULES,
+        "device": "cpu",
+    }
+    return EvidencePlan(**{**fields, **changes})
+
+
+def equal(one, two):
+    ours, theirs = one.network.state_dict(), two.network.state_dict()
+    return all(torch.equal(ours[key], theirs[key]) for key in ours)
+
+
+def cluster(learned, features):
+    score = EvidencePredictor(learned.network, "cpu")
+    return Hierarchy.of_steps(walk_levels(features, score, learned.rules)).labels(-1)
+
+
+# What is learned.
+
+
+def test_identities_it_has_never_seen_are_grouped(labelled, monkeypatch):
+    monkeypatch.setattr(evidence_learning, "_STEPS_PER_EPOCH", 25)
+    learned = learn_by_evidence(*labelled, plan())
+    for seed in (1, 2):
+        features, labels = make_identities(n_identities=15, size=9, dim=8, spread=0.4, seed=seed)
+        assert bcubed_f(labels, cluster(learned, features)) > 0.9
+
+
+def test_another_width_of_embeddings_is_grouped_by_the_same_network(labelled, monkeypatch):
+    monkeypatch.setattr(evidence_learning, "_STEPS_PER_EPOCH", 25)
+    learned = learn_by_evidence(*labelled, plan())
+    features, labels = make_identities(n_identities=15, size=9, dim=50, spread=0.4, seed=1)
+    assert bcubed_f(labels, cluster(learned, features)) > 0.9
+
+
+def test_the_table_holds_every_try_and_the_choice(labelled):
+    learned = learn_by_evidence(*labelled, plan())
+    table = learned.summary["validation"]
+    points, merges = table[: len(P_TAU_GRID)], table[len(P_TAU_GRID) :]
+    assert [row["p_tau"] for row in points] == list(P_TAU_GRID)
+    assert [row["p_tau_merge"] for row in merges] == list(MERGE_GRID)
+    assert {row["p_tau_merge"] for row in points} == {max(MERGE_GRID)}
+    assert {row["p_tau"] for row in merges} == {take_best(points)["p_tau"]} == {learned.rules.p_tau}
+    assert learned.rules.p_tau_merge == take_best(merges)["p_tau_merge"]
+    for row in table:
+        assert row["f"] == pytest.approx((row["pairwise_f"] + row["bcubed_f"]) / 2)
+    assert learned.rules == replace(
+        RULES, p_tau=learned.rules.p_tau, p_tau_merge=learned.rules.p_tau_merge
+    )
+    assert learned.summary["n_validation_identities"] == 4
+    assert json.loads(json.dumps(learned.summary)) == learned.summary
+    assert len({record["look"] for record in learned.history}) == 4
+    assert len(learned.history) == 4 * 3
+
+
+def test_the_judge_scores_like_clustering_from_scratch(labelled):
+    network = make_evidence_network(EvidenceSettings(hidden=8), seed=0)
+    judge = Judge(network, Episode(*labelled), plan())
+    assert len(judge.episodes) > 3
+    for tried in (replace(RULES, p_tau=0.5), replace(RULES, p_tau=0.3, p_tau_merge=0.6)):
+        row = judge.try_rules(tried)
+        found = [
+            Hierarchy.of_steps(
+                walk_levels(one.features, EvidencePredictor(network, "cpu"), tried)
+            ).labels(-1)
+            for one in judge.episodes
+        ]
+        pairs = list(zip(judge.episodes, found, strict=True))
+        assert row["bcubed_f"] == pytest.approx(np.mean([bcubed_f(e.labels, f) for e, f in pairs]))
+        assert row["pairwise_f"] == pytest.approx(
+            np.mean([pairwise_f(e.labels, f) for e, f in pairs])
+        )
+
+
+@pytest.mark.parametrize("changes", [{"tune": ()}, {"val_fraction": 0.0}, {"val_fraction": 0.1}])
+def test_without_validation_the_given_thresholds_stay(labelled, changes):
+    rules = replace(RULES, p_tau=0.7, p_tau_merge=0.8)
+    learned = learn_by_evidence(*labelled, plan(rules=rules, **changes))
+    assert learned.rules == rules
+    assert learned.summary["validation"] == []
+    assert learned.summary["n_validation_identities"] == 0
+
+
+def test_few_identities_are_not_split():
+    features, labels = make_identities(n_identities=6, size=12, dim=8, seed=0)
+    learned = learn_by_evidence(features, labels, plan())
+    assert learned.summary["validation"] == []
+    assert learned.rules == RULES
+
+
+def test_where_no_super_nodes_could_be_learnt_from_none_are_merged():
+    features, labels = make_identities(n_identities=2, size=20, dim=8, spread=0.05, seed=0)
+    learned = learn_by_evidence(features, labels, plan())
+    assert {record["look"] for record in learned.history} == {"train-points-1", "train-points-2"}
+    unseen = make_identities(n_identities=12, size=10, dim=8, spread=0.2, seed=1)[0]
+    steps = list(walk_levels(unseen, EvidencePredictor(learned.network, "cpu"), learned.rules))
+    assert all(step.scores.linkage.max() < 0.01 for step in steps[1:])
+    assert len(steps) <= 2
+
+
+@pytest.mark.parametrize("most_points", [1, 5])
+def test_an_episode_is_never_smaller_than_its_graph_needs(labelled, most_points):
+    learning = EvidenceLearning(epochs=1, batch_size=16, most_points=most_points)
+    learned = learn_by_evidence(*labelled, plan(learning=learning, tune=()))
+    assert learned.history
+
+
+# Always the same.
+
+
+def test_the_same_seed_gives_the_same_model_and_another_seed_another(labelled):
+    one, again = (learn_by_evidence(*labelled, plan(seed=3)) for _ in range(2))
+    assert equal(one, again)
+    assert (one.rules, one.history, one.summary) == (again.rules, again.history, again.summary)
+    assert not equal(one, learn_by_evidence(*labelled, plan(seed=4)))
+
+
+class Strike:
+    """Like Ctrl-C in the n-th epoch of a run."""
+
+    def __init__(self, at_epoch):
+        self.count, self.at_epoch = 0, at_epoch
+        self.real = evidence_learning._train_epoch
+
+    def __call__(self, *arguments):
+        self.count += 1
+        if self.count == self.at_epoch:
+            raise KeyboardInterrupt
+        return self.real(*arguments)
+
+
+def test_a_killed_fit_goes_on_to_the_same_model(labelled, tmp_path, monkeypatch):
+    uninterrupted = learn_by_evidence(*labelled, plan())
+    # 4 looks of 3 epochs in validation, as many in training; each goes on from the one before.
+    for at_epoch, stage in (
+        (2, "validate-points-1"),
+        (4, "validate-points-2"),
+        (6, "validate-clusters-2"),
+        (3, "train-points-1"),
+        (8, "train-clusters-1"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(evidence_learning, "_train_epoch", Strike(at_epoch))
+            with pytest.raises(KeyboardInterrupt):
+                learn_by_evidence(*labelled, plan(), checkpoint_folder=tmp_path)
+        assert (tmp_path / f"{stage}.safetensors").is_file()
+    counter = Strike(None)
+    with monkeypatch.context() as patch:
+        patch.setattr(evidence_learning, "_train_epoch", counter)
+        resumed = learn_by_evidence(*labelled, plan(), checkpoint_folder=tmp_path)
+    assert counter.count == 24 - (1 + 3 + 5 + 2 + 7)
+    assert equal(resumed, uninterrupted)
+    assert resumed.rules == uninterrupted.rules
+    assert resumed.history == uninterrupted.history
+    assert resumed.summary == uninterrupted.summary
+
+
+def test_a_checkpoint_of_another_run_is_not_taken_up(labelled, tmp_path):
+    learn_by_evidence(*labelled, plan(seed=5), checkpoint_folder=tmp_path)
+    fresh = learn_by_evidence(*labelled, plan())
+    assert equal(learn_by_evidence(*labelled, plan(), checkpoint_folder=tmp_path), fresh)
+
+
+def test_every_setting_is_in_the_fingerprint(labelled):
+    marks = {
+        fingerprint(*labelled, plan(**changes))
+        for changes in (
+            {},
+            {"seed": 1},
+            {"network": EvidenceSettings(hidden=9)},
+            {"learning": EvidenceLearning(epochs=2)},
+            {"rules": replace(RULES, p_tau_merge=0.6)},
+        )
+    }
+    assert len(marks) == 5
+    assert fingerprint(*labelled, plan(seed=np.int64(0))) in marks
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"val_fraction": 1.0}, r"val_fraction=1.0 must be in \[0, 1\)"),
+        ({"val_fraction": -0.1}, r"val_fraction=-0.1 must be in"),
+        ({"tune": ("k",)}, "tune=.*k.* is not known"),
+        ({"seed": -1}, "seed=-1 must be a whole number >= 0"),
+        ({"seed": None}, "seed=None must be a whole number >= 0"),
+    ],
+)
+def test_a_plan_that_means_nothing_is_refused(changes, message):
+    with pytest.raises(SettingError, match=message):
+        plan(**changes)
+
+
+# What the looks learn from.
+
+
+def test_points_teach_which_of_their_edges_join_one_identity(labelled):
+    episode = Episode(*labelled, 0.3)
+    sight = look_at_points(episode, 6)
+    assert sight.examples.weight == 0.3
+    assert sight.examples.evidence.shape[:2] == sight.examples.same.shape == (160, 6)
+    for node in range(160):
+        for place, other in enumerate(sight.graph.neighbours[node]):
+            same = labelled[1][node] == labelled[1][other]
+            assert sight.examples.same[node, place] == same
+
+
+def test_a_cluster_is_of_the_identity_that_most_of_its_points_are():
+    features, labels = make_identities(n_identities=6, size=12, dim=6, spread=1.0, seed=0)
+    rng = np.random.default_rng(0)
+    noisy = np.where(rng.random(72) < 0.2, rng.integers(6, size=72), labels)
+    step = next(walk_levels(features, score_with_labels(noisy), Rules(k=5)))
+    found = majority_identity(step, labels)
+    mixed = 0
+    for tree, identity in enumerate(found):
+        members = labels[step.labels == tree]
+        mixed += len(set(members.tolist())) > 1
+        assert (members == identity).sum() == np.bincount(members).max()
+    assert mixed
+
+
+def test_clusters_are_made_by_the_network_boldly_and_with_care(labelled):
+    episode, graph = Episode(*labelled), build_knn_graph(labelled[0], 6)
+    network = make_evidence_network(EvidenceSettings(hidden=8), seed=0)
+
+    class Oracle:
+        """Right in all but some edges, of which it is not quite sure."""
+
+        def judge(self, graph, evidence, *, super_nodes):
+            same = labelled[1][graph.neighbours] == labelled[1][:, None]
+            linkage = np.where(same, 0.95, 0.02).astype(np.float32)
+            linkage[::5, 0] = 0.6
+            return linkage if not super_nodes else np.full(graph.affinity.shape, np.float32(0.1))
+
+    network.judge = Oracle().judge
+    sights = list(look_at_clusters(network, [episode], [graph], plan()))
+    assert len(sights) == len(evidence_training.OWN_P_TAU)
+    bold, careful = (len(sight.graph.neighbours) for sight in sights)
+    assert 20 <= bold <= careful < 160
+    for sight in sights:
+        assert sight.examples.evidence.shape[:2] == sight.examples.same.shape
+        assert sight.examples.evidence.shape[-1] > 24
+
+
+# Whitening.
+
+
+def with_nuisance(strength, seed=0, n_identities=40):
+    """Identities whose members differ along a few directions far more than along the others."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(n_identities, 16))
+    labels = np.repeat(np.arange(n_identities), 8)
+    noise = rng.normal(size=(len(labels), 16)) * 0.45
+    noise[:, :3] *= strength
+    features = centres[labels] + noise
+    features /= np.linalg.norm(features, axis=1, keepdims=True)
+    return features.astype(np.float32), labels
+
+
+def test_whitening_is_chosen_where_a_nuisance_is_strong(monkeypatch):
+    monkeypatch.setattr(evidence_training, "_VALIDATION_POINTS", 3000)
+    features, labels = with_nuisance(8)
+    assert choose_whitening(features, labels, 7, seed=0) in RIDGES
+
+
+def test_whitening_is_not_chosen_where_members_scatter_alike(monkeypatch):
+    monkeypatch.setattr(evidence_training, "_VALIDATION_POINTS", 3000)
+    for seed in range(3):
+        features, labels = with_nuisance(1, seed)
+        assert choose_whitening(features, labels, 7, seed=0) is None
+
+
+@pytest.mark.parametrize("changes", [{"n_identities": 14}, {"size": 2}, {"size": 1}])
+def test_whitening_is_not_chosen_from_few_identities_or_pairs(changes):
+    settings = {"n_identities": 30, "size": 8, "dim": 16, "spread": 0.8}
+    features, labels = make_identities(**{**settings, **changes})
+    assert choose_whitening(features, labels, 7, seed=0) is None
+
+
+def test_edges_are_ranked_by_average_precision():
+    features, labels = make_identities(n_identities=10, size=8, dim=6, spread=0.8, seed=0)
+    graph = build_knn_graph(features, 7)
+    same = (labels[graph.neighbours] == labels[:, None]).ravel()
+    order = np.argsort(-graph.affinity.ravel(), kind="stable")
+    hits = np.cumsum(same[order])
+    precision = (hits / np.arange(1, len(hits) + 1))[same[order]]
+    assert rank_edges(Episode(features, labels), 7) == pytest.approx(precision.mean(), abs=1e-3)
+    assert 0 < LEAST_GAIN < 0.1
+    assert rank_edges(Episode(features, np.zeros(80, dtype=np.int64)), 7) == 0
+    assert rank_edges(Episode(features, np.arange(80)), 7) == 0
