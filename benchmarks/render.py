@@ -115,11 +115,13 @@ def rows_of(rows: Sequence[Row], dataset: str) -> list[Row]:
 
 
 def render_readme(text: str, suite: Suite, rows: Sequence[Row]) -> str:
-    """The README with its table drawn anew between the markers."""
+    """The README with its table drawn anew between the markers: the methods that have results."""
     if BEGIN not in text or END not in text:
         return text
-    table = Table("scores", "", tuple(suite.datasets))
-    block = render_table(table, rows)
+    measured = {row.method for row in rows}
+    methods = tuple(method for method in METHODS if method in measured)
+    table = Table("scores", "", tuple(suite.datasets), methods)
+    block = render_table(table, rows) if methods else "*Not measured yet.*"
     head, _, rest = text.partition(BEGIN)
     tail = rest.partition(END)[2]
     return f"{head}{BEGIN}\n{block}\n{END}{tail}"

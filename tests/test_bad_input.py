@@ -27,7 +27,9 @@ QUICK = LearningSettings(epochs=1, hierarchies=((3, 2),))
 
 
 def quick(**changes):
-    return HiLander(**{"method": "paper", "k": 4, "hidden": 8, "learning": QUICK, "device": "cpu", **changes})
+    return HiLander(
+        **{"method": "paper", "k": 4, "hidden": 8, "learning": QUICK, "device": "cpu", **changes}
+    )
 
 
 @pytest.fixture(scope="module")
