@@ -75,8 +75,8 @@ def _look_into(
     entries = short[short_rows]
     pair = np.repeat(np.arange(len(short_rows)), np.diff(entries.indptr))
     found = _find(long, long_rows[pair], entries.indices)
-    total: FloatArray = np.bincount(pair, entries.data * found, minlength=len(short_rows))
-    return total
+    total = np.bincount(pair, entries.data * found, minlength=len(short_rows))
+    return total.astype(np.float32)
 
 
 def dot_edges(left: FloatArray, right: FloatArray, graph: KnnGraph) -> FloatArray:
