@@ -320,6 +320,8 @@ def test_a_run_stopped_by_ctrl_c_goes_on_to_the_same_weights(files):
         env=environment,
         stderr=subprocess.PIPE,
         text=True,
+        # A shell's background jobs, and so their children, are started deaf to Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     kept = files / "model.checkpoint"
     deadline = time.monotonic() + 120

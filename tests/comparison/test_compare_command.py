@@ -46,7 +46,7 @@ def test_rows_are_printed_as_json(files, capsys) -> None:
 
 
 def test_a_comparison_in_which_nothing_worked_fails(files, capsys) -> None:
-    code = main(["compare", *files, "--methods", "hac", "--memory-limit", "0.000001"])
+    code = main(["compare", *files, "--methods", "dbscan", "--memory-limit", "0.000001"])
     assert code == 1
     assert "not started: needs about" in capsys.readouterr().out
 

@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -115,7 +116,9 @@ class Client:
                 self.cookies = client.cookies
                 return answer
 
-        return asyncio.run(ask())
+        # In a thread of its own: a browser test before may have left a loop running in this one.
+        with ThreadPoolExecutor(1) as aside:
+            return aside.submit(asyncio.run, ask()).result()
 
     def get(self, path, **options):
         return self.request("GET", path, **options)
