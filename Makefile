@@ -35,8 +35,13 @@ lint: $(READY) ## Look at the code without running it: ruff and mypy.
 check: lint test ## Everything CI runs.
 
 bench: $(READY) ## Measure, append to benchmarks/results/, and draw the tables anew (hours).
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,peers,infomap]'
 	$(BIN)/python -m benchmarks.faithful run
 	$(BIN)/python -m benchmarks.faithful render
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.suite run --missing
+	$(BIN)/python -m benchmarks.pseudo_labels run
+	$(BIN)/python -m benchmarks.figures
+	$(BIN)/python -m benchmarks.render
 
 clean: ## Remove what make and the tools made; .venv stays.
 	rm -rf $(DEMO) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -271,7 +271,7 @@ def rank_edges(episode: Episode, k: int) -> float:
     graph = build_knn_graph(episode.features, k)
     same = episode.labels[graph.neighbours] == episode.labels[:, None]
     if same.all() or not same.any():
-        return 0.0
+        return float(same.all())
     return float(average_precision_score(same.ravel(), graph.affinity.ravel()))
 
 
