@@ -56,13 +56,20 @@ def test_rows_of_an_older_version_of_a_data_set_are_not_shown() -> None:
 def test_the_readme_keeps_everything_outside_the_markers() -> None:
     text = f"before\n{render.BEGIN}\nstale\n{render.END}\nafter\n"
     suite = Suite((Table("scores", "t", ("one",)),))
-    drawn = render.render_readme(text, suite, [GOOD])
+    rows = [GOOD, replace(GOOD, method="hilander (default)")]
+    drawn = render.render_readme(text, suite, rows)
     assert drawn.startswith("before\n")
     assert drawn.endswith(f"{render.END}\nafter\n")
     assert "stale" not in drawn
     assert "| HAC | 0.500 / 0.600 / 0.700 |" in drawn
-    assert render.render_readme(drawn, suite, [GOOD]) == drawn
-    assert render.render_readme("no markers", suite, [GOOD]) == "no markers"
+    assert render.render_readme(drawn, suite, rows) == drawn
+    assert render.render_readme("no markers", suite, rows) == "no markers"
+
+
+def test_the_readme_has_no_table_in_which_ours_is_missing() -> None:
+    text = f"{render.BEGIN}\n{render.END}"
+    suite = Suite((Table("scores", "t", ("one",)),))
+    assert render.NOT_YET in render.render_readme(text, suite, [GOOD])
 
 
 def test_a_page_has_every_table_of_the_config() -> None:
