@@ -48,3 +48,23 @@ def test_the_released_k_counts_the_node_in_the_early_stop_and_in_the_smallest_le
     assert not Rules(k=9).says_stop(11, 100)
     assert [released.can_cluster(n) for n in (10, 11)] == [False, True]
     assert [Rules(k=9).can_cluster(n) for n in (1, 2)] == [False, True]
+
+
+def test_the_levels_after_the_first_may_have_a_threshold_of_their_own():
+    assert [Rules(p_tau=0.3).threshold(level) for level in range(3)] == [0.3] * 3
+    merges = Rules(p_tau=0.3, p_tau_merge=np.float32(0.75))
+    assert [merges.threshold(level) for level in range(3)] == [0.3, 0.75, 0.75]
+    assert type(merges.p_tau_merge) is float
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"p_tau_merge": 1.5}, "p_tau_merge=1.5 is not a probability"),
+        ({"p_tau_merge": "auto"}, "p_tau_merge='auto' is not a probability"),
+        ({"decoder": "rank"}, "decoder='rank' is not known"),
+    ],
+)
+def test_a_way_of_merging_that_means_nothing_is_refused(settings, message):
+    with pytest.raises(SettingError, match=message):
+        Rules(**settings)
