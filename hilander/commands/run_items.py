@@ -35,7 +35,8 @@ def add_run_items(parser: argparse.ArgumentParser) -> None:
         "--images-dir",
         metavar="DIR",
         type=Path,
-        help="folder of image files; the column path of items.parquet in RUN names them",
+        help="folder of image files, named by the ids or by the column path of items.parquet in "
+        "RUN",
     )
 
 

@@ -20,6 +20,7 @@ from hilander.errors import FileFormatError, OutputError, SettingError
 from hilander.tree.extras import IMAGES_FILE, THUMBS_FILE, check_thumbs
 from hilander.web.items import PATH_COLUMN, Items
 
+_IDS_TRIED = 100
 THUMB_PIXELS = 160
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 _MOST_PIXELS = 80_000_000
@@ -179,12 +180,14 @@ def open_images(
         told = read_json(folder / IMAGES_FILE)
         images_folder = told.get("folder") if isinstance(told, dict) else None
     if images_folder is not None:
-        if PATH_COLUMN not in items.columns:
+        source = ImageFolder(Path(images_folder), items, cache)
+        ids_are_paths = any(source.locate(row) for row in range(min(len(items), _IDS_TRIED)))
+        if PATH_COLUMN not in items.columns and not ids_are_paths:
             raise SettingError(
-                f"an image folder was given but the run lists no paths; it needs a column "
-                f"{PATH_COLUMN!r} in items.parquet"
+                f"{images_folder} holds no file named by an id, and the run lists no paths; it "
+                f"needs ids that are paths, or a column {PATH_COLUMN!r} in items.parquet"
             )
-        return ImageFolder(Path(images_folder), items, cache)
+        return source
     if (folder / THUMBS_FILE).is_file():
         return _array_of(folder / THUMBS_FILE, len(items))
     return NoImages()

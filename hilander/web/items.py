@@ -75,9 +75,9 @@ class Items:
         }
 
     def path_of(self, row: int) -> str | None:
-        """Give the image path that the run lists for a row."""
+        """Give the image path that the run lists for a row: its id, if there is no such column."""
         column = self.columns.get(PATH_COLUMN)
-        return None if column is None else column[row].as_py()
+        return self.id_of(row) if column is None else column[row].as_py()
 
     @cached_property
     def labels(self) -> Labels | None:

@@ -8,7 +8,8 @@ import pyarrow
 import pytest
 from PIL import Image
 
-from hilander.web.images import ImageFolder, ThumbnailArray
+from hilander.errors import SettingError
+from hilander.web.images import ImageFolder, ThumbnailArray, open_images
 from hilander.web.items import Items
 
 
@@ -120,3 +121,18 @@ def test_bytes_hidden_behind_a_picture_do_not_get_through(tmp_path):
     with (tmp_path / "images" / "x.png").open("ab") as stream:
         stream.write(b"<script>alert(1)</script>")
     assert b"script" not in folder_of(tmp_path, "x.png").thumbnail(0)
+
+
+def test_without_a_column_of_paths_the_ids_are_the_paths(tmp_path):
+    picture(tmp_path / "images" / "ann" / "1.png")
+    items = Items(pyarrow.array(["ann/1.png", "ann/2.png"]), {})
+    found = open_images(tmp_path, items, None, images_folder=tmp_path / "images")
+    assert opened(found.thumbnail(0)).format == "PNG"
+    assert found.thumbnail(1) is None
+
+
+def test_a_folder_in_which_nothing_is_named_by_an_id_is_refused(tmp_path):
+    picture(tmp_path / "images" / "other.png")
+    items = Items(pyarrow.array(["0", "1"]), {})
+    with pytest.raises(SettingError, match="holds no file named by an id"):
+        open_images(tmp_path, items, None, images_folder=tmp_path / "images")
