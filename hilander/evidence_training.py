@@ -54,6 +54,7 @@ from hilander.training import (
     choose_held_out,
     fingerprint,
     remember_first,
+    summarise,
     take_best,
 )
 from hilander.tree import Hierarchy, LevelStep, Rules, walk_levels
@@ -144,13 +145,7 @@ def learn_by_evidence(
         rules, table = Judge(trial, unseen, plan).choose()
         plan = replace(plan, rules=rules)
     network, history = train_evidence(Episode(features, labels), plan, stages, "train")
-    summary = {
-        "n_points": len(labels),
-        "n_identities": len(np.unique(labels)),
-        "n_validation_identities": len(np.unique(labels[held_out])),
-        "validation": table,
-    }
-    return Learned(network, plan.rules, history, summary)
+    return Learned(network, plan.rules, history, summarise(labels, held_out, table))
 
 
 @dataclass(frozen=True, eq=False)

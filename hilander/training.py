@@ -151,23 +151,14 @@ def learn_to_cluster(
     learned : Learned
     """
     mark = fingerprint(features, labels, plan) if checkpoint_folder else ""
+    stages = Stages(checkpoint_folder, mark, verbose)
     held_out = choose_held_out(labels, plan)
     trial_history: list[EpochRecord] = []
     table: list[dict[str, Any]] = []
     if held_out.any():
-        plan, trial_history, table = tune_plan(
-            features, labels, held_out, plan, Stages(checkpoint_folder, mark, verbose)
-        )
-    network, history = train_on(
-        features, labels, plan, Stages(checkpoint_folder, mark, verbose), "train"
-    )
-    summary = {
-        "n_points": len(labels),
-        "n_identities": len(np.unique(labels)),
-        "n_validation_identities": len(np.unique(labels[held_out])),
-        "validation": table,
-        "validation_history": trial_history,
-    }
+        plan, trial_history, table = tune_plan(features, labels, held_out, plan, stages)
+    network, history = train_on(features, labels, plan, stages, "train")
+    summary = summarise(labels, held_out, table) | {"validation_history": trial_history}
     return Learned(network, plan.rules, history, summary)
 
 
@@ -186,6 +177,16 @@ class Stages:
         self.folder.mkdir(parents=True, exist_ok=True)
         mark = f"{self.fingerprint}/{name}"
         return Checkpoint(self.folder / f"{name}.safetensors", mark)
+
+
+def summarise(labels: IntArray, held_out: BoolArray, table: list[dict[str, Any]]) -> dict[str, Any]:
+    """What is told of a training afterwards: counts, and all that validation tried."""
+    return {
+        "n_points": len(labels),
+        "n_identities": len(np.unique(labels)),
+        "n_validation_identities": len(np.unique(labels[held_out])),
+        "validation": table,
+    }
 
 
 def fingerprint(features: FloatArray, labels: IntArray, plan: Any) -> str:
