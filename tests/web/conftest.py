@@ -18,6 +18,11 @@ from hilander.tree.extras import RunExtras, write_extras
 from hilander.tree.storage import write_hierarchy
 
 pytest.importorskip("fastapi", reason="the explorer's extra is not installed: hilander[explore]")
+PATIENCE = 30  # seconds; only a test that fails waits so long
+SETTLED = (
+    "(main => !main.dataset.busy && main.dataset.shown === location.hash)"
+    "(document.getElementById('main'))"
+)
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 
 
@@ -202,6 +207,79 @@ def serve_run():
     yield serve
     for site in made:
         site.close()
+
+
+@pytest.fixture
+def site(run_folder, serve_run):
+    return serve_run(run_folder)
+
+
+def wait_until(page, check):
+    end = time.monotonic() + PATIENCE
+    while not check():
+        if time.monotonic() > end:
+            pytest.fail("the page did not do it")
+        page.wait_for_timeout(20)
+
+
+def add_waits(page, address):
+    """Give a page of the explorer the waits that tests need.
+
+    What the server has done the page shows a little later, and what is asked of a page that still
+    draws itself may be asked of what is about to go. So every wait is also for the page to settle:
+    its address drawn and nothing under way.
+    """
+
+    def until(expression):
+        # The page's policy allows no evaluation inside of it, so it is asked from outside.
+        wait_until(page, lambda: page.evaluate(f"{SETTLED} && Boolean({expression})"))
+
+    def settle():
+        until("true")
+
+    def after(check):
+        """Until the server has done what the page sent, and the page shows it."""
+        wait_until(page, check)
+        settle()
+
+    def go(path):
+        page.goto(f"{address}#/{path}")
+        settle()
+
+    page.until, page.settle, page.after, page.go = until, settle, after, go
+
+
+@pytest.fixture
+def open_page(browser):
+    """Open pages of sites; at the end they may have met no error and asked nothing elsewhere."""
+    made = []
+
+    def open_one(site):
+        context = browser.new_context(
+            viewport={"width": 1280, "height": 860}, accept_downloads=True
+        )
+        page = context.new_page()
+        page.set_default_timeout(1000 * PATIENCE)
+        problems, foreign = [], []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda one: problems.append(one.text) if one.type == "error" else None)
+        own = (site.address, "data:", "blob:")
+        page.on("request", lambda one: None if one.url.startswith(own) else foreign.append(one.url))
+        add_waits(page, site.address)
+        made.append((context, problems, foreign))
+        return page
+
+    yield open_one
+    for context, _, _ in made:
+        context.close()
+    for _, problems, foreign in made:
+        assert problems == []
+        assert foreign == []
+
+
+@pytest.fixture
+def page(site, open_page):
+    return open_page(site)
 
 
 @pytest.fixture(scope="session")

@@ -2,40 +2,10 @@
 
 import json
 import re
-import time
 
 import pytest
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-
-@pytest.fixture
-def site(run_folder, serve_run):
-    return serve_run(run_folder)
-
-
-@pytest.fixture
-def page(site, browser):
-    context = browser.new_context(viewport={"width": 1280, "height": 860}, accept_downloads=True)
-    made = context.new_page()
-    made.set_default_timeout(15_000)
-    problems = []
-    made.on("pageerror", lambda error: problems.append(str(error)))
-    made.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
-    foreign = []
-    made.on(
-        "request",
-        lambda one: (
-            foreign.append(one.url)
-            if not one.url.startswith((site.address, "data:", "blob:"))
-            else None
-        ),
-    )
-    made.go = lambda path: made.goto(f"{site.address}#/{path}")
-    yield made
-    context.close()
-    assert problems == []
-    assert foreign == []
 
 
 def texts(page, selector):
@@ -47,28 +17,14 @@ def state_of(site):
     return site.explorer.review.state
 
 
-def wait_for(check):
-    """Until the server has done what the page sent."""
-    for _ in range(300):
-        if check():
-            return
-        time.sleep(0.02)
-    pytest.fail("the page did not do it")
-
-
-def until(page, expression):
-    """Until something is true in the page, whose policy allows no evaluation inside of it."""
-    wait_for(lambda: page.evaluate(expression))
-
-
 def test_the_overview_shows_levels_sizes_scores_and_the_map(page, site):
     page.go("")
-    page.wait_for_selector(".tiles")
+    page.until("document.querySelector('.tiles')")
     assert "252 items" in page.locator(".sub").first.inner_text()
     assert page.locator("table tbody tr").count() == site.explorer.run.n_levels
     assert page.locator("svg.chart .bar").count() > 1
     assert "pairwise F" in page.locator(".tiles").inner_text()
-    page.wait_for_selector(".map-box canvas[data-milliseconds]")
+    page.until("document.querySelector('.map-box canvas[data-milliseconds]')")
     assert page.locator(".card").count() == 4
     assert "p_tau" in page.locator("main").inner_text()
 
@@ -78,66 +34,66 @@ def test_clusters_are_sorted_filtered_searched_and_paged(page, site):
     sizes = [int(text) for text in texts(page, ".card .count")]
     assert sizes == sorted(sizes, reverse=True)
     page.locator("select[aria-label=Level]").select_option("0")
-    until(page, "document.querySelector('.sub').textContent.includes('level 0')")
+    page.until("document.querySelector('.sub').textContent.includes('level 0')")
     first = texts(page, ".card .title")
     page.keyboard.press("]")
-    until(page, f"document.querySelector('.card .title').textContent !== {first[0]!r}")
+    page.until(f"document.querySelector('.card .title').textContent !== {first[0]!r}")
     assert "25–" in page.locator(".pager").inner_text()
     page.locator("input[aria-label='Find clusters']").fill("item-0042")
     page.keyboard.press("Enter")
-    until(page, "document.querySelectorAll('.card').length === 1")
+    page.until("document.querySelectorAll('.card').length === 1")
     cluster = site.explorer.run.hierarchy.labels(0)[42]
     assert texts(page, ".card .title") == [f"Cluster {cluster}"]
-    assert page.locator(".card img").first.evaluate("image => image.complete")
+    page.until("document.querySelector('.card img').naturalWidth > 0")
 
 
 def test_several_clusters_are_merged_by_keys(page, site):
     page.go("clusters")
-    page.wait_for_selector(".card")
+    page.until("document.querySelector('.card')")
     for key in ("j", "x", "j", "x"):
         page.keyboard.press(key)
     assert page.locator(".action-bar strong").inner_text() == "2 selected"
     chosen = [int(one) for one in page.locator(".card.selected").evaluate_all(
         "cards => cards.map(card => card.dataset.cluster)")]  # fmt: skip
     page.keyboard.press("m")
-    wait_for(lambda: len(set(state_of(site).labels[site.explorer.base.peaks[chosen]])) == 1)
-    page.wait_for_selector(".card .chip.accent")
+    page.after(lambda: len(set(state_of(site).labels[site.explorer.base.peaks[chosen]])) == 1)
+    page.until("document.querySelector('.card .chip.accent')")
     assert page.locator(".action-bar").count() == 0
     page.locator(".toast .button").click()
-    wait_for(lambda: not site.explorer.review.done)
+    page.after(lambda: not site.explorer.review.done)
 
 
 def test_a_cluster_is_named_and_marked_as_junk_from_its_card(page, site, hostile_text):
     page.go("clusters")
-    page.wait_for_selector(".card")
+    page.until("document.querySelector('.card')")
     page.keyboard.press("j")
     page.keyboard.press("n")
     page.locator("dialog input").fill(hostile_text)
     page.keyboard.press("Enter")
     shown = "document.querySelector('.card .title').textContent"
-    until(page, f"{shown} === {json.dumps(hostile_text)}")
+    page.until(f"{shown} === {json.dumps(hostile_text)}")
     assert page.title() != "owned"
     page.keyboard.press("j")
     page.keyboard.press("x")
     page.keyboard.press("b")
-    page.wait_for_selector(".card.junk")
+    page.until("document.querySelector('.card.junk')")
     assert len(state_of(site).junk) == 1
 
 
 def test_an_opened_cluster_shows_parts_members_and_neighbours(page, site):
     cluster = int(site.explorer.reviewed().order("size")[0])
     page.go(f"cluster/reviewed/{cluster}")
-    page.wait_for_selector(".item")
+    page.until("document.querySelector('.item')")
     size = int(site.explorer.reviewed().sizes[cluster])
     assert page.locator(".item").count() == min(size, 60)
     assert page.locator(".part").count() >= 2
     assert "link" in page.locator(".part").nth(1).inner_text()
     assert page.locator(".near").count() >= 1
     page.locator("select[aria-label='Take apart into']").select_option("0")
-    until(page, "location.hash.includes('at=0')")
-    page.wait_for_selector(".part")
+    page.until("location.hash.includes('at=0')")
+    page.until("document.querySelector('.part')")
     page.go("cluster/0/0")
-    until(page, "document.querySelector('h1')?.textContent === 'Cluster 0'")
+    page.until("document.querySelector('h1')?.textContent === 'Cluster 0'")
     assert "read only" in page.locator("main").inner_text()
 
 
@@ -152,10 +108,10 @@ def test_a_cluster_is_split_and_its_parts_named(page, site):
     inputs.nth(0).fill("the rest")
     inputs.nth(1).fill("the part")
     page.locator("dialog .primary").click()
-    wait_for(lambda: len(state_of(site).names) == 2)
+    page.after(lambda: len(state_of(site).names) == 2)
     new = site.explorer.reviewed().n_groups - 1
     assert state_of(site).names == {cluster: "the rest", new: "the part"}
-    until(page, "document.querySelector('.name-input')?.value === 'the rest'")
+    page.until("document.querySelector('.name-input')?.value === 'the rest'")
 
 
 def test_each_chosen_part_becomes_a_cluster_of_its_own(page, site):
@@ -167,6 +123,7 @@ def test_each_chosen_part_becomes_a_cluster_of_its_own(page, site):
     page.locator("[data-action=split-each]").click()
     page.wait_for_selector("dialog")
     page.keyboard.press("Escape")
+    page.until("!document.querySelector('dialog')")
     assert site.explorer.reviewed().n_groups == before + 2
 
 
@@ -180,12 +137,12 @@ def test_items_are_moved_to_another_and_to_a_new_cluster(page, site):
     page.locator("dialog input").fill(f"#{other}")
     page.keyboard.press("Enter")
     size = int(site.explorer.base.sizes[other])
-    wait_for(lambda: site.explorer.reviewed().sizes[other] == size + 2)
-    until(page, "!document.querySelector('.action-bar')")
+    page.after(lambda: site.explorer.reviewed().sizes[other] == size + 2)
+    page.until("!document.querySelector('.action-bar')")
     before = site.explorer.reviewed().n_groups
     page.locator(".item .pick").nth(1).check(force=True)
     page.locator("[data-action=move-new]").click()
-    wait_for(lambda: site.explorer.reviewed().n_groups == before + 1)
+    page.after(lambda: site.explorer.reviewed().n_groups == before + 1)
 
 
 def test_a_cluster_is_renamed_junked_and_merged_where_it_is_open(page, site):
@@ -196,16 +153,16 @@ def test_a_cluster_is_renamed_junked_and_merged_where_it_is_open(page, site):
         if site.explorer.run.graph.nearest_clusters(grouping.rows_of(group), grouping.labels, 3)
     )
     page.go(f"cluster/reviewed/{cluster}")
-    page.wait_for_selector(".name-input")
+    page.until("document.querySelector('.name-input')")
     page.keyboard.press("n")
     page.keyboard.type("by hand")
     page.keyboard.press("Enter")
-    wait_for(lambda: state_of(site).names == {cluster: "by hand"})
+    page.after(lambda: state_of(site).names == {cluster: "by hand"})
     page.keyboard.press("b")
-    page.wait_for_selector(".page-head .chip.bad")
+    page.until("document.querySelector('.page-head .chip.bad')")
     assert state_of(site).junk == {cluster}
     page.locator("[data-merge]").first.click()
-    wait_for(lambda: [event.kind for event in site.explorer.review.done][-1] == "merge")
+    page.after(lambda: [event.kind for event in site.explorer.review.done][-1] == "merge")
 
 
 def test_a_point_opened_shows_neighbours_and_its_path(page, site):
@@ -218,47 +175,48 @@ def test_a_point_opened_shows_neighbours_and_its_path(page, site):
     page.locator("[data-action=move]").click()
     page.locator("dialog input").fill("")
     page.keyboard.press("Enter")
-    wait_for(lambda: site.explorer.reviewed().n_groups == before + 1)
+    page.after(lambda: site.explorer.reviewed().n_groups == before + 1)
     page.locator("main table").nth(1).locator("tbody a").nth(1).click()
-    until(page, "document.querySelector('h1')?.textContent !== 'item-0017'")
+    page.until("document.querySelector('h1')?.textContent !== 'item-0017'")
 
 
 def test_the_hierarchy_zooms_in_and_out_and_opens(page, site):
     page.go("tree")
-    page.wait_for_selector(".icicle .bar")
+    page.until("document.querySelector('.icicle .bar')")
     assert page.locator(".icicle .level").count() == site.explorer.run.n_levels
     first = page.locator(".icicle .level").first.locator(".bar:not(.rest)").first
     cluster = first.get_attribute("data-cluster")
     first.click()
-    until(page, "location.hash.includes('end=')")
+    page.until("location.hash.includes('end=')")
     assert f"#{cluster} of level" in page.locator(".crumbs").inner_text()
     page.keyboard.press("-")
     page.keyboard.press("0")
-    until(page, "!location.hash.includes('end=')")
+    page.until("!location.hash.includes('end=')")
     page.locator(".icicle .bar:not(.rest)").first.dblclick()
-    until(page, "location.hash.includes('cluster/')")
+    page.until("location.hash.includes('cluster/')")
 
 
 def test_the_map_colours_zooms_and_tells_a_peak(page, site):
     page.go("map")
     canvas = page.locator(".map-box canvas")
-    page.wait_for_selector(".map-box canvas[data-milliseconds]")
+    page.until("document.querySelector('.map-box canvas[data-milliseconds]')")
     count = len(site.explorer.run.hierarchy.peaks(0))
     assert f"{count} peaks" in page.locator(".sub").inner_text()
-    pixels = lambda: page.evaluate(  # noqa: E731
-        "document.querySelector('.map-box canvas').toDataURL()"
-    )
-    seen = {pixels()}
+    pixels = "document.querySelector('.map-box canvas').toDataURL()"
+    seen = [page.evaluate(pixels)]
+
+    def see_another():
+        page.until(f"!{json.dumps(seen)}.includes({pixels})")
+        seen.append(page.evaluate(pixels))
+
     for colour in ("level", "confidence"):
         page.locator("select[aria-label=Colour]").select_option(colour)
-        page.wait_for_timeout(80)
-        seen.add(pixels())
+        see_another()
     page.keyboard.press("Escape")
     page.locator("h1").click()
     page.keyboard.press("+")
-    page.wait_for_timeout(80)
-    seen.add(pixels())
-    assert len(seen) == 4
+    see_another()
+    assert len(set(seen)) == 4
     page.keyboard.press("0")
     layout = site.explorer.map
     box = canvas.bounding_box()
@@ -266,9 +224,9 @@ def test_the_map_colours_zooms_and_tells_a_peak(page, site):
     x = box["x"] + box["width"] / 2 + float(layout.places[0, 0]) * half
     y = box["y"] + box["height"] / 2 + float(layout.places[0, 1]) * half
     page.mouse.move(x, y)
-    page.wait_for_selector("aside .button")
+    page.until("document.querySelector('aside .button')")
     page.locator("aside .button").click()
-    until(page, "location.hash.includes('cluster/reviewed')")
+    page.until("location.hash.includes('cluster/reviewed')")
 
 
 @pytest.mark.parametrize("kind", ["merge", "pair"])
@@ -276,17 +234,17 @@ def test_questions_are_answered_by_one_key(page, site, kind):
     page.go(f"review/{kind}")
     verdicts = []
     for key, verdict in (("s", "same"), ("d", "different"), ("k", "skip")):
-        page.wait_for_selector(".question")
+        page.until("document.querySelector('.question')")
         asked = page.locator(".question").get_attribute("data-key")
         assert page.locator(".side").count() == 2
         page.keyboard.press(key)
-        until(page, f"document.querySelector('.question')?.dataset.key !== {json.dumps(asked)}")
+        page.until(f"document.querySelector('.question')?.dataset.key !== {json.dumps(asked)}")
         verdicts.append(state_of(site).answers.get(asked))
         assert verdicts[-1] == verdict
     page.keyboard.press("u")
-    wait_for(lambda: len(state_of(site).answers) == 2)
+    page.after(lambda: len(state_of(site).answers) == 2)
     page.locator("[data-verdict=same]").click()
-    wait_for(lambda: len(state_of(site).answers) == 3)
+    page.after(lambda: len(state_of(site).answers) == 3)
 
 
 def test_the_log_undoes_and_redoes(page, site):
@@ -295,13 +253,13 @@ def test_the_log_undoes_and_redoes(page, site):
     page.go("review/log")
     assert page.locator(".log-line").count() == 2
     page.locator("[data-action=undo]").click()
-    page.wait_for_selector(".log-line.gone")
+    page.until("document.querySelector('.log-line.gone')")
     assert len(site.explorer.review.done) == 1
     page.locator("[data-action=redo]").click()
-    wait_for(lambda: len(site.explorer.review.done) == 2)
-    until(page, "document.querySelectorAll('.log-line').length === 4")
+    page.after(lambda: len(site.explorer.review.done) == 2)
+    page.until("document.querySelectorAll('.log-line').length === 4")
     page.keyboard.press("Control+z")
-    wait_for(lambda: len(site.explorer.review.done) == 1)
+    page.after(lambda: len(site.explorer.review.done) == 1)
 
 
 def test_conflicts_are_shown_with_a_way_to_their_clusters(page, site):
@@ -311,7 +269,7 @@ def test_conflicts_are_shown_with_a_way_to_their_clusters(page, site):
     assert "a and b <b>were</b> different" in page.locator(".diff").inner_text()
     assert "earlier decisions" in page.locator("#banner").inner_text()
     page.locator(".diff .button").click()
-    until(page, "location.hash === '#/cluster/reviewed/1'")
+    page.until("location.hash === '#/cluster/reviewed/1'")
 
 
 @pytest.mark.parametrize("what", ["labels", "pairs"])
@@ -327,34 +285,35 @@ def test_exports_are_downloaded(page, site, what, kind):
 
 def test_a_comparison_leads_to_its_differences(page, site):
     page.go("compare")
-    page.wait_for_selector(".matrix")
+    page.until("document.querySelector('.matrix')")
     assert page.locator(".matrix tbody tr").count() >= 1
-    page.wait_for_selector(".diff, .empty")
+    page.until("document.querySelector('.diff, .empty')")
     page.locator("[data-kind=merge]").click()
-    until(page, "location.hash.includes('kind=merge')")
+    page.until("location.hash.includes('kind=merge')")
     page.locator("select[aria-label=With]").select_option("run:run")
-    until(page, "document.querySelector('.tiles')?.textContent.includes('1.00')")
+    page.until("document.querySelector('.tiles')?.textContent.includes('1.00')")
     page.locator("select[aria-label=With]").select_option("labels")
+    page.settle()
     page.locator(".matrix tbody a").first.click()
-    until(page, "location.hash.includes('cluster/reviewed')")
+    page.until("location.hash.includes('cluster/reviewed')")
 
 
 def test_search_finds_points_and_clusters_by_keys(page, site):
     site.explorer.act("name", {"group": 2, "name": "tulips"})
     page.go("")
-    page.wait_for_selector(".view")
+    page.until("document.querySelector('.view')")
     page.keyboard.press("/")
     page.keyboard.type("tulip")
     page.wait_for_selector("#found a")
     page.keyboard.press("Enter")
-    until(page, "location.hash === '#/cluster/reviewed/2'")
-    page.wait_for_selector(".name-input")
+    page.until("location.hash === '#/cluster/reviewed/2'")
+    page.until("document.querySelector('.name-input')")
     page.keyboard.press("/")
     page.locator("#search").fill("item-0033")
     page.wait_for_selector("#found a[href='#/point/33']")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    until(page, "location.hash === '#/point/33'")
+    page.until("location.hash === '#/point/33'")
 
 
 def test_keys_lead_everywhere_and_are_explained(page):
@@ -363,7 +322,7 @@ def test_keys_lead_everywhere_and_are_explained(page):
                       ("p", "compare"), ("o", "overview")):  # fmt: skip
         page.keyboard.press("g")
         page.keyboard.press(key)
-        page.wait_for_selector(f".view[data-view={view}]")
+        page.until(f"document.querySelector('.view[data-view={view}]')")
         assert page.locator("#nav [aria-current=page]").get_attribute("data-view") == view
     page.keyboard.press("?")
     assert "Keys" in page.locator("dialog").inner_text()
@@ -371,13 +330,13 @@ def test_keys_lead_everywhere_and_are_explained(page):
 
 def test_light_and_dark_are_kept(page):
     page.go("")
-    page.wait_for_selector(".view")
+    page.until("document.querySelector('.view')")
     theme = "document.documentElement.dataset.theme"
     before = page.evaluate(theme)
     page.keyboard.press("t")
     assert page.evaluate(theme) != before
     page.reload()
-    page.wait_for_selector(".view")
+    page.until("document.querySelector('.view')")
     assert page.evaluate(theme) != before
 
 
@@ -386,8 +345,10 @@ def test_every_view_fits_a_small_screen(page):
     for path in ("", "clusters", "cluster/reviewed/0", "point/3", "tree", "map", "review/merge",
                  "review/log", "compare"):  # fmt: skip
         page.go(path)
-        page.wait_for_selector(".view")
-        page.wait_for_timeout(120)
+        page.until("document.querySelector('.view')")
+        page.evaluate(
+            "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        )
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= 376, path
 
@@ -397,8 +358,8 @@ def test_labels_that_look_like_markup_are_shown_as_text(page, site, hostile_text
     assert site.explorer.run.items.label_of(row) == hostile_text
     for path in (f"point/{row}", f"cluster/reviewed/{site.explorer.base.labels[row]}", "compare"):
         page.go(path)
-        page.wait_for_selector(".view")
-        until(page, f"document.body.innerText.includes({json.dumps(hostile_text)})")
+        page.until("document.querySelector('.view')")
+        page.until(f"document.body.innerText.includes({json.dumps(hostile_text)})")
         assert page.title() != "owned"
         assert page.locator("img[src=x]").count() == 0
 

@@ -65,22 +65,18 @@ def omniglot_run(shared_data, tmp_path_factory, noisy_clusters):
 
 
 @pytest.fixture
-def page(omniglot_run, browser, serve_run):
+def page(omniglot_run, open_page, serve_run):
     site = serve_run(omniglot_run)
-    context = browser.new_context(viewport={"width": 1280, "height": 860}, accept_downloads=True)
-    made = context.new_page()
-    made.set_default_timeout(20_000)
+    made = open_page(site)
     made.site = site
-    made.go = lambda path: made.goto(f"{site.address}#/{path}")
-    yield made
-    context.close()
+    return made
 
 
 def test_a_new_user_splits_the_largest_wrong_merge_names_the_parts_and_exports(page):
     # The largest wrong merge is the first difference from the true labels.
     page.go("compare")
     page.locator(".diff a").first.click()
-    page.wait_for_selector(".part input")
+    page.until("document.querySelector('.part input')")
     cluster = int(page.url.rsplit("/", 1)[1])
     parts = page.locator(".part").count()
     assert parts > 1
@@ -92,7 +88,7 @@ def test_a_new_user_splits_the_largest_wrong_merge_names_the_parts_and_exports(p
     for number in range(parts):
         inputs.nth(number).fill(f"letter {number}")
     page.locator("dialog .primary").click()
-    page.wait_for_selector("dialog", state="detached")
+    page.until("!document.querySelector('dialog')")
     names = page.site.explorer.review.state.names
     assert names[cluster] == "letter 0"
     assert sorted(names.values()) == [f"letter {number}" for number in range(parts)]
@@ -126,7 +122,7 @@ def test_pictures_of_every_view(page, theme):
         if theme == "dark" and name not in ("clusters", "map"):
             continue
         page.go(path)
-        page.wait_for_selector(".view")
+        page.until("[...document.images].every(one => one.complete || one.loading === 'lazy')")
         page.wait_for_timeout(1200)
         end = "" if theme == "light" else "-dark"
         page.screenshot(path=IMAGES / f"explorer-{name}{end}.png")

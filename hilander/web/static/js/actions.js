@@ -7,9 +7,10 @@ import { toast } from "./parts.js";
 export const reviewEvents = new EventTarget();
 
 export async function act(kind, body = {}, { quiet = false } = {}) {
+  const sent = performance.now();
   try {
     const result = await post(`review/${kind}`, body);
-    reviewEvents.dispatchEvent(new CustomEvent("change", { detail: result.review }));
+    reviewEvents.dispatchEvent(new CustomEvent("change", { detail: { review: result.review, sent } }));
     if (!quiet) {
       const undoable = !["undo", "redo"].includes(kind);
       const button = undoable && h("button", { class: "button small", onclick: undo }, "Undo");

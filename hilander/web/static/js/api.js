@@ -1,5 +1,7 @@
 // Requests: every error of the server has one shape and becomes one kind of Error.
 
+import { during } from "./busy.js";
+
 const token = document.querySelector('meta[name="hilander-token"]')?.content ?? "";
 
 export class ApiError extends Error {
@@ -38,24 +40,21 @@ export function query(values) {
   return text ? "?" + text : "";
 }
 
-export async function get(path, values = {}) {
-  return read(await send("api/" + path + query(values)));
+export function get(path, values = {}) {
+  return during(send("api/" + path + query(values)).then(read));
 }
 
-export async function getBytes(path) {
-  const response = await send("api/" + path);
-  if (!response.ok) await read(response);
-  return response.arrayBuffer();
+export function getBytes(path) {
+  return during(send("api/" + path).then((response) => (response.ok ? response.arrayBuffer() : read(response))));
 }
 
-export async function post(path, body) {
+export function post(path, body) {
   // The key lets the server tell a request sent twice from two requests.
   const client_key = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`.padEnd(12, "0");
-  return read(
-    await send("api/" + path, {
-      method: "POST",
-      headers: { "content-type": "application/json", "x-hilander-token": token },
-      body: JSON.stringify({ ...body, client_key }),
-    }),
-  );
+  const sent = send("api/" + path, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-hilander-token": token },
+    body: JSON.stringify({ ...body, client_key }),
+  });
+  return during(sent.then(read));
 }

@@ -3,6 +3,7 @@
 import { reviewEvents, redo, undo } from "./actions.js";
 import { get } from "./api.js";
 import { h, replace } from "./dom.js";
+import { handOver } from "./handover.js";
 import { empty, loading, showDialog } from "./parts.js";
 import { startSearch } from "./search.js";
 import { showCluster } from "./view_cluster.js";
@@ -27,49 +28,81 @@ const ROUTES = [
 const GO = { o: "#/", c: "#/clusters", h: "#/tree", m: "#/map", r: "#/review", p: "#/compare" };
 const main = document.getElementById("main");
 
-// What a view may ask of the page: keys of its own, and what to do when it is left.
+// What a view may ask of the page: keys of its own, what outlives a drawing, and what to do when it
+// is left. `page` answers to keys, `coming` is being drawn and `shown` is before the user; while a view
+// is drawn again its old drawing stays in use, so they may be three.
 let page = null;
+let coming = null;
+let shown = null;
 let waitingForGo = false;
 
-function newPage(values) {
+const pathNow = () => location.hash.slice(1).split("?")[0] || "/";
+
+function newPage(path, values, kept) {
   const left = new AbortController();
-  return {
+  const made = {
+    address: location.hash,
+    begun: performance.now(),
     keys: new Map(),
     values,
+    kept,
     left: left.signal,
     leave: () => left.abort(),
+    isHere: () => pathNow() === path,
+    // What the user has done to a view, shared by all drawings of it until another view is opened.
+    keep(name, make) {
+      if (!kept.has(name)) kept.set(name, make());
+      return kept.get(name);
+    },
     // Change the address without a new entry in the history, and without drawing again.
     remember(changes) {
+      if (left.signal.aborted || !made.isHere()) return;
       for (const [name, value] of Object.entries(changes)) {
         if (value === null || value === "" || value === undefined) values.delete(name);
         else values.set(name, value);
       }
-      const path = location.hash.split("?")[0] || "#/";
+      const before = location.hash;
       const text = values.toString();
-      history.replaceState(null, "", path + (text ? "?" + text : ""));
+      history.replaceState(null, "", `#${path}` + (text ? "?" + text : ""));
+      made.address = location.hash;
+      if (shown === made) main.dataset.shown = made.address;
+      // What is being drawn was asked for at the address before.
+      if (coming !== made && location.hash !== before) redraw();
     },
-    redraw: draw,
+    redraw,
   };
+  return made;
 }
 
-async function draw() {
-  const [path, text = ""] = location.hash.slice(1).split("?");
-  const route = ROUTES.find(([pattern]) => pattern.test(path));
+// Draw what the address says, from nothing.
+function open() {
   page?.leave();
-  page = newPage(new URLSearchParams(text));
-  const mine = page;
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
-  document.querySelectorAll(".action-bar").forEach((bar) => bar.remove());
+  return draw(null);
+}
+
+// Draw the same again, after something has changed. What the user ticks or types meanwhile is kept.
+function redraw() {
+  return page?.isHere() ? draw(page) : open();
+}
+
+async function draw(before) {
+  const path = pathNow();
+  const route = ROUTES.find(([pattern]) => pattern.test(path));
+  const mine = newPage(path, new URLSearchParams(location.hash.split("?")[1] ?? ""), before?.kept ?? new Map());
+  if (coming !== before) coming?.leave();
+  coming = mine;
+  if (!before) page = mine;
   for (const link of document.querySelectorAll("#nav a")) {
     if (link.dataset.view === route?.[1]) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   if (!route) {
-    replace(main, empty("There is no such page."));
+    show(mine, empty("There is no such page."));
     return;
   }
   const root = h("div", { class: "view", data: { view: route[1] } });
-  const waiting = setTimeout(() => mine === page && replace(main, loading()), 150);
+  const waiting = before ? 0 : setTimeout(() => mine === page && replace(main, loading()), 150);
   try {
     await route[2](root, path.match(route[0]).slice(1), mine);
   } catch (error) {
@@ -77,10 +110,17 @@ async function draw() {
     if (!error.code) console.error(error);
   }
   clearTimeout(waiting);
-  if (mine === page) {
-    replace(main, root);
-    root.dispatchEvent(new Event("shown"));
-  }
+  if (mine === coming) show(mine, root);
+}
+
+function show(mine, root) {
+  if (page !== mine) page.leave();
+  page = mine;
+  if (shown?.kept === mine.kept) handOver(main, root);
+  else replace(main, root);
+  shown = mine;
+  main.dataset.shown = mine.address;
+  root.dispatchEvent(new Event("shown"));
 }
 
 function showKeys() {
@@ -157,14 +197,20 @@ async function start() {
   document.documentElement.dataset.theme = kept ?? wanted;
   document.getElementById("theme").addEventListener("click", flipTheme);
   document.getElementById("help").addEventListener("click", showKeys);
+  // Its address would be taken for the address of a view.
+  document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
   document.getElementById("undo").addEventListener("click", undo);
   document.getElementById("redo").addEventListener("click", redo);
   document.addEventListener("keydown", onKey);
-  window.addEventListener("hashchange", () => { draw(); scrollTo(0, 0); });
-  reviewEvents.addEventListener("change", (event) => showReviewState(event.detail));
-  reviewEvents.addEventListener("redraw", draw);
+  window.addEventListener("hashchange", () => { open(); scrollTo(0, 0); });
+  reviewEvents.addEventListener("change", (event) => {
+    showReviewState(event.detail.review);
+    // What was asked for before the action was done may not know of it.
+    if (coming !== shown || coming.begun > event.detail.sent) redraw();
+  });
+  reviewEvents.addEventListener("redraw", redraw);
   startSearch();
-  draw();
+  open();
   try {
     const overview = await get("overview");
     document.getElementById("run-name").textContent = overview.name;

@@ -89,15 +89,14 @@ export function toast(text, { bad = false, action = null } = {}) {
 export function ask(title, { label, value = "", hint = "", ok = "OK" }) {
   return new Promise((resolve) => {
     const input = h("input", { type: "text", value, maxLength: 200, "aria-label": label, style: { width: "100%" } });
-    let answer = null;
     const done = (event) => {
       event.preventDefault();
-      answer = input.value;
+      resolve(input.value);
       dialog.close();
     };
     const dialog = h(
       "dialog",
-      { onclose: () => { dialog.remove(); resolve(answer); } },
+      { onclose: () => { dialog.remove(); resolve(null); } },
       h("form", { class: "stack", style: { minWidth: "min(380px, 80vw)" }, onsubmit: done }, h("h2", {}, title), hint && h("p", { class: "muted" }, hint), input,
         h("div", { class: "row end" }, h("button", { class: "button", type: "button", onclick: () => dialog.close() }, "Cancel"), h("button", { class: "button primary", type: "submit" }, ok))),
     );

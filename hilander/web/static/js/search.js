@@ -11,6 +11,9 @@ export function startSearch() {
   let asked = 0;
 
   const close = () => {
+    // An answer still to come would open the box again.
+    clearTimeout(waiting);
+    asked++;
     box.hidden = true;
     input.setAttribute("aria-expanded", "false");
   };

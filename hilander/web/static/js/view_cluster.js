@@ -2,8 +2,10 @@
 
 import { act } from "./actions.js";
 import { get } from "./api.js";
+import { newestOnly } from "./busy.js";
 import { count, h, plural, replace, share } from "./dom.js";
 import { ask, clusterLink, clusterName, empty, pager, showDialog, thumb, thumbs } from "./parts.js";
+import { makeSelection } from "./selection.js";
 import { choice } from "./view_clusters.js";
 
 const LIMIT = 60;
@@ -13,7 +15,7 @@ export async function showCluster(root, [level, number], page) {
   const path = `clusters/${level}/${cluster}`;
   const [told, parts, nearest] = await Promise.all([get(path), get(`${path}/parts`, { limit: 60, at: page.values.get("at") }), get(`${path}/nearest`)]);
   const editable = level === "reviewed";
-  const context = { cluster, level, path, told, editable, page };
+  const context = { cluster, level, path, told, editable, page, root };
   root.append(head(context), h("div", { class: "stack" }, partsPanel(context, parts), await membersPanel(context), nearestPanel(context, nearest)));
 }
 
@@ -52,13 +54,13 @@ async function mergeByNumber(cluster, page) {
 // After a merge the cluster may live under another number.
 async function stay(cluster, page) {
   const still = await get(`clusters/reviewed/${cluster}`).catch(() => null);
-  if (still) page.redraw();
+  if (still || !page.isHere()) page.redraw();
   else location.hash = "#/clusters?state=edited";
 }
 
 function partsPanel(context, parts) {
-  const { editable, page, told } = context;
-  const chosen = new Set();
+  const { editable, page, root, told } = context;
+  const chosen = page.keep(`parts of level ${parts.level}`, () => new Set());
   const buttons = h("div", { class: "row" });
   const rows = parts.items.map((one) => partRow(one, context, chosen, draw));
   function draw() {
@@ -70,7 +72,14 @@ function partsPanel(context, parts) {
       h("button", { class: "button", disabled: !chosen.size, onclick: () => split(context, parts, [[...chosen]]), data: { action: "split-one" } }, chosen.size > 1 ? `Split ${chosen.size} off as one` : "Split off"),
       chosen.size > 1 && h("button", { class: "button", onclick: () => split(context, parts, [...chosen].map((n) => [n])), data: { action: "split-each" } }, "Split each off"));
   }
+  function show() {
+    const there = new Set(parts.items.map((one) => one.part));
+    for (const part of chosen) there.has(part) || chosen.delete(part);
+    rows.forEach((row, i) => markPart(row, chosen.has(parts.items[i].part)));
+    draw();
+  }
   draw();
+  if (editable) root.addEventListener("shown", show);
   const below = parts.level >= 0 ? `clusters of level ${parts.level}` : "branches that hang from the peak";
   const finer = Array.from({ length: told.level + 1 }, (_, i) => [String(told.level - 1 - i), told.level - 1 - i >= 0 ? `level ${told.level - 1 - i}` : "branches"]);
   const into = told.size > 1 && choice("Take apart into", finer, String(parts.level), (event) => { page.remember({ at: event.target.value }); page.redraw(); });
@@ -93,16 +102,23 @@ function partRow(one, { editable, level, told }, chosen, changed) {
     box.addEventListener("change", () => {
       if (box.checked) chosen.add(one.part);
       else chosen.delete(one.part);
-      row.classList.toggle("selected", box.checked);
+      markPart(row, box.checked);
       changed();
     });
   }
   return row;
 }
 
+function markPart(row, on) {
+  row.querySelector("input").checked = on;
+  row.classList.toggle("selected", on);
+}
+
 async function split({ cluster, page, told }, parts, groups) {
   const result = await act("split", { group: cluster, parts: groups, level: parts.level });
   if (!result) return;
+  const chosen = page.keep(`parts of level ${parts.level}`, () => new Set());
+  groups.flat().forEach((part) => chosen.delete(part));
   await nameParts([cluster, ...result.new_clusters], told);
   page.redraw();
 }
@@ -117,6 +133,7 @@ async function nameParts(clusters) {
       for (const [i, one] of told.entries()) {
         if (inputs[i].value.trim() !== (one.name ?? "")) await act("name", { group: one.cluster, name: inputs[i].value }, { quiet: true });
       }
+      resolve();
       dialog.close();
     };
     const dialog = showDialog(
@@ -128,65 +145,60 @@ async function nameParts(clusters) {
   });
 }
 
-async function membersPanel({ cluster, path, editable, page }) {
+async function membersPanel({ cluster, path, editable, page, root }) {
   const grid = h("div", { class: "grid" });
   const foot = h("div");
-  const picked = new Map();
+  const { ticked, tick, drop, clear, show, dropLost } = makeSelection(page, grid, { key: "row", label: "Selected items", buttons });
+  const place = page.keep("members", () => ({ offset: 0 }));
+  const newest = newestOnly();
+  let drawn = 0;
 
   async function load(offset) {
-    const found = await get(`${path}/members`, { offset, limit: LIMIT });
+    place.offset = offset;
+    const found = await newest(get(`${path}/members`, { offset, limit: LIMIT }));
+    if (!found) return;
+    // The page that was looked at may be gone after a move.
+    if (offset && !found.items.length) return load(0);
+    drawn = offset;
     replace(grid, found.items.map((one, i) => memberItem(one, offset + i === 0)));
     replace(foot, found.total > LIMIT ? pager(found, LIMIT, load) : "");
   }
 
   function memberItem(one, peak) {
-    const box = editable && h("input", { class: "pick", type: "checkbox", checked: picked.has(one.row), "aria-label": `Select ${one.id}` });
-    const node = h("div", { class: "item" + (picked.has(one.row) ? " selected" : "") }, thumb(one, { peak }), h("span", { class: "id", title: one.id }, one.label ?? one.id), box);
-    box?.addEventListener?.("change", () => {
-      if (box.checked) picked.set(one.row, one);
-      else picked.delete(one.row);
-      node.classList.toggle("selected", box.checked);
-      bar();
-    });
+    const box = editable && h("input", { class: "pick", type: "checkbox", checked: ticked.has(one.row), "aria-label": `Select ${one.id}` });
+    const node = h("div", { class: "item" + (ticked.has(one.row) ? " selected" : ""), data: { row: one.row } }, thumb(one, { peak }), h("span", { class: "id", title: one.id }, one.label ?? one.id), box);
+    box?.addEventListener?.("change", () => tick(one.row, one, box.checked));
     return node;
   }
 
   async function move(to) {
-    const body = { rows: [...picked.keys()] };
+    const body = { rows: [...ticked.keys()] };
     if (to === "number") {
-      const text = await ask(`Move ${plural(picked.size, "item")}`, { label: "Number of the cluster", hint: "The number of the cluster that they belong to.", ok: "Move" });
+      const text = await ask(`Move ${plural(body.rows.length, "item")}`, { label: "Number of the cluster", hint: "The number of the cluster that they belong to.", ok: "Move" });
       if (text === null) return;
       body.to = Number(text.trim().replace(/^#/, ""));
     }
     if (await act("move", body)) {
-      picked.clear();
-      bar();
+      drop(body.rows);
       stay(cluster, page);
     }
   }
 
-  function bar() {
-    document.querySelector(".action-bar")?.remove();
-    grid.classList.toggle("picking", picked.size > 0);
-    if (!picked.size) return;
-    document.body.append(h("div", { class: "action-bar", role: "toolbar", "aria-label": "Selected items" }, h("strong", {}, `${picked.size} selected`),
+  function buttons() {
+    return [
       h("button", { class: "button primary", onclick: () => move("number"), data: { action: "move" } }, "Move to…"),
-      h("button", { class: "button", onclick: () => move("new"), data: { action: "move-new" } }, "New cluster"),
-      h("button", { class: "button", onclick: clear }, "Clear ", h("kbd", {}, "Esc"))));
-  }
-
-  function clear() {
-    picked.clear();
-    grid.querySelectorAll(".pick").forEach((box) => { box.checked = false; });
-    grid.querySelectorAll(".selected").forEach((one) => one.classList.remove("selected"));
-    bar();
+      h("button", { class: "button", onclick: () => move("new"), data: { action: "move-new" } }, "New cluster")];
   }
 
   page.keys.set("Escape", clear);
   page.keys.set("]", () => foot.querySelector('[data-page="next"]')?.click());
   page.keys.set("[", () => foot.querySelector('[data-page="back"]')?.click());
-  page.left.addEventListener("abort", () => document.querySelector(".action-bar")?.remove());
-  await load(0);
+  root.addEventListener("shown", () => {
+    if (drawn !== place.offset) load(place.offset);
+    show();
+    dropLost((row) => get(`points/${row}`).then((point) => point.cluster === cluster, () => true));
+  });
+  await load(place.offset);
   return h("section", { class: "panel" }, h("div", { class: "spread" }, h("div", {}, h("h2", {}, "Members"), h("p", { class: "muted" }, "The peak first, then from the densest to the least dense.", editable && " Tick items to move them."))), grid, foot);
 }
 

@@ -2,8 +2,10 @@
 
 import { act } from "./actions.js";
 import { get } from "./api.js";
+import { newestOnly } from "./busy.js";
 import { h, plural, replace } from "./dom.js";
 import { ask, card, clusterName, empty, pager } from "./parts.js";
+import { makeSelection } from "./selection.js";
 
 const LIMIT = 24;
 const SORTS = [["size", "largest"], ["doubt", "most doubtful"], ["quality", "best"], ["purity", "most mixed"], ["number", "number"]];
@@ -12,8 +14,9 @@ const STATES = [["all", "all"], ["named", "named"], ["unnamed", "not named"], ["
 export async function showClusters(root, _, page) {
   const overview = await get("overview");
   const values = page.values;
-  const selected = new Map();
   const list = h("div", { class: "cards" });
+  const { ticked, tick, drop, clear, show, dropLost } = makeSelection(page, list, { key: "cluster", label: "Selected clusters", buttons });
+  const newest = newestOnly();
   const foot = h("div");
   const sub = h("p", { class: "sub" });
   const level = () => values.get("level") ?? "reviewed";
@@ -23,54 +26,40 @@ export async function showClusters(root, _, page) {
   async function load(offset = 0) {
     page.remember({ offset: offset || null });
     const asked = Object.fromEntries(["level", "sort", "reverse", "search", "min_size", "max_size", "state"].map((name) => [name, values.get(name)]));
-    const found = await get("clusters", { ...asked, offset, limit: LIMIT });
+    const found = await newest(get("clusters", { ...asked, offset, limit: LIMIT }));
+    if (!found) return;
     shown = found.items;
     current = -1;
     sub.textContent = `${plural(found.total, "cluster")} ${level() === "reviewed" ? "as reviewed" : `of level ${level()}`}`;
-    replace(list, shown.map((one) => card(one, level(), { pick: level() === "reviewed" ? pick : null, selected: selected.has(one.cluster) })));
+    replace(list, shown.map((one) => card(one, level(), { pick: level() === "reviewed" ? pick : null, selected: ticked.has(one.cluster) })));
     replace(foot, found.total ? pager(found, LIMIT, (to) => { load(to); scrollTo(0, 0); }) : empty("No cluster fits. Change the filters."));
   }
 
-  function pick(one, on) {
-    if (on) selected.set(one.cluster, one);
-    else selected.delete(one.cluster);
-    list.querySelector(`[data-cluster="${one.cluster}"]`)?.classList.toggle("selected", on);
-    bar();
-  }
+  const pick = (one, on) => tick(one.cluster, one, on);
 
-  function clear() {
-    selected.clear();
-    list.querySelectorAll(".card.selected").forEach((node) => {
-      node.classList.remove("selected");
-      node.querySelector("input").checked = false;
-    });
-    bar();
-  }
+  // The view may have been drawn again while the server was at work: then this list is not the one shown.
+  const refresh = () => (page.left.aborted ? page.redraw() : load(Number(values.get("offset") ?? 0)));
 
   async function merge() {
-    if (selected.size < 2) return;
-    if (await act("merge", { groups: [...selected.keys()] })) {
-      selected.clear();
-      bar();
-      await load(Number(values.get("offset") ?? 0));
+    const groups = [...ticked.keys()];
+    if (groups.length < 2) return;
+    if (await act("merge", { groups })) {
+      drop(groups);
+      await refresh();
     }
   }
 
   async function junk() {
-    for (const one of selected.values()) await act("junk", { group: one.cluster, junk: !one.junk }, { quiet: selected.size > 1 });
-    clear();
-    await load(Number(values.get("offset") ?? 0));
+    const chosen = [...ticked.values()];
+    for (const one of chosen) await act("junk", { group: one.cluster, junk: !one.junk }, { quiet: chosen.length > 1 });
+    drop(chosen.map((one) => one.cluster));
+    await refresh();
   }
 
-  function bar() {
-    document.querySelector(".action-bar")?.remove();
-    if (!selected.size) return;
-    document.body.append(
-      h("div", { class: "action-bar", role: "toolbar", "aria-label": "Selected clusters" },
-        h("strong", {}, `${selected.size} selected`),
-        h("button", { class: "button primary", disabled: selected.size < 2, onclick: merge, data: { action: "merge" } }, "Merge ", h("kbd", {}, "m")),
-        h("button", { class: "button", onclick: junk, data: { action: "junk" } }, "Junk ", h("kbd", {}, "b")),
-        h("button", { class: "button", onclick: clear }, "Clear ", h("kbd", {}, "Esc"))));
+  function buttons() {
+    return [
+      h("button", { class: "button primary", disabled: ticked.size < 2, onclick: merge, data: { action: "merge" } }, "Merge ", h("kbd", {}, "m")),
+      h("button", { class: "button", onclick: junk, data: { action: "junk" } }, "Junk ", h("kbd", {}, "b"))];
   }
 
   function step(by) {
@@ -87,19 +76,17 @@ export async function showClusters(root, _, page) {
   const flip = () => {
     const one = focused();
     if (!one || level() !== "reviewed") return;
-    const on = !selected.has(one.cluster);
-    list.querySelector(`[data-cluster="${one.cluster}"] input`).checked = on;
-    pick(one, on);
+    pick(one, !ticked.has(one.cluster));
   };
   const name = async () => {
     const one = focused();
     if (!one || level() !== "reviewed") return;
     const text = await ask(`Name ${clusterName(one)}`, { label: "Name", value: one.name ?? "", ok: "Name it" });
-    if (text !== null && (await act("name", { group: one.cluster, name: text }))) await load(Number(values.get("offset") ?? 0));
+    if (text !== null && (await act("name", { group: one.cluster, name: text }))) await refresh();
   };
   const open = () => { const one = focused(); if (one) location.hash = `#/cluster/${level()}/${one.cluster}`; };
   const turn = (way) => foot.querySelector(`[data-page="${way}"]`)?.click();
-  const keys = { j: () => step(1), ArrowRight: () => step(1), k: () => step(-1), ArrowLeft: () => step(-1), ArrowDown: () => step(columns()), ArrowUp: () => step(-columns()), x: flip, m: merge, b: () => selected.size && junk(), n: name, Enter: open, Escape: clear, "]": () => turn("next"), "[": () => turn("back") };
+  const keys = { j: () => step(1), ArrowRight: () => step(1), k: () => step(-1), ArrowLeft: () => step(-1), ArrowDown: () => step(columns()), ArrowUp: () => step(-columns()), x: flip, m: merge, b: () => ticked.size && junk(), n: name, Enter: open, Escape: clear, "]": () => turn("next"), "[": () => turn("back") };
   Object.entries(keys).forEach(([key, action]) => page.keys.set(key, action));
 
   const set = (field) => (event) => { page.remember({ [field]: event.target.value }); if (field === "level") clear(); load(); };
@@ -115,7 +102,10 @@ export async function showClusters(root, _, page) {
       h("label", {}, "Size", h("input", { type: "number", min: 1, placeholder: "from", value: values.get("min_size") ?? "", onchange: set("min_size"), "aria-label": "Smallest size" }), h("input", { type: "number", min: 1, placeholder: "to", value: values.get("max_size") ?? "", onchange: set("max_size"), "aria-label": "Largest size" })),
       h("label", {}, "Find", h("input", { type: "search", placeholder: "name, #number, member id", value: values.get("search") ?? "", maxLength: 200, onchange: set("search"), "aria-label": "Find clusters" }))),
     list, foot);
-  page.left.addEventListener("abort", () => document.querySelector(".action-bar")?.remove());
+  root.addEventListener("shown", () => {
+    show();
+    dropLost((cluster) => get(`clusters/reviewed/${cluster}`).catch((error) => error.status !== 404));
+  });
   await load(Number(values.get("offset") ?? 0));
 }
 

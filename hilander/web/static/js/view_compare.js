@@ -1,6 +1,7 @@
 // Compare with true labels, another run or another level: what one splits and the other merges.
 
 import { get } from "./api.js";
+import { newestOnly } from "./busy.js";
 import { css, ramp } from "./colours.js";
 import { count, h, plural, replace, share } from "./dom.js";
 import { clusterLink, empty, loading, pager, thumbs } from "./parts.js";
@@ -12,17 +13,21 @@ export async function showCompare(root, _, page) {
   const overview = await get("overview");
   const choices = overview.compare_with.map((one) => [one.key, one.name]);
   const body = h("div", { class: "stack" });
+  const newest = newestOnly();
   let key = page.values.get("with") ?? choices[0][0];
   let kind = page.values.get("kind") ?? "split";
 
   async function load() {
     replace(body, loading());
-    const told = await get("compare", { key });
+    const told = await newest(get("compare", { key }));
+    if (!told) return;
+    const newestPage = newestOnly();
     const list = h("div");
     const foot = h("div");
     const tabs = h("div", { class: "tabs", role: "tablist" });
     async function differences(offset) {
-      const found = await get("compare/differences", { key, kind, offset, limit: LIMIT });
+      const found = await newestPage(get("compare/differences", { key, kind, offset, limit: LIMIT }));
+      if (!found) return;
       replace(tabs, [["split", `We merge, they split (${count(told.n_split)})`], ["merge", `They merge, we split (${count(told.n_merged)})`]].map(([one, text]) => h("button", { role: "tab", "aria-selected": String(one === kind), data: { kind: one }, onclick: () => { kind = one; page.remember({ kind }); differences(0); } }, text)));
       replace(list, found.items.length ? found.items.map(difference) : empty("No difference of this kind."));
       replace(foot, found.total > LIMIT ? pager(found, LIMIT, differences) : "");

@@ -2,6 +2,7 @@
 
 import { act, redo, undo } from "./actions.js";
 import { get } from "./api.js";
+import { newestOnly } from "./busy.js";
 import { count, h, plural, replace, share } from "./dom.js";
 import { clusterLink, clusterName, empty, pager, thumbs } from "./parts.js";
 
@@ -27,15 +28,16 @@ async function showQueue(body, page, kind) {
     const question = queue.items[0];
     if (!question || busy) return;
     busy = true;
-    const result = await act("answer", { key: question.key, verdict }, { quiet: true });
-    if (result) {
+    try {
+      if (!(await act("answer", { key: question.key, verdict }, { quiet: true }))) return;
       queue.items.shift();
       queue.total -= 1;
       queue.answered += 1;
       if (queue.items.length < 2) queue = await get("review/queue", { kind, limit: 5 });
       draw();
+    } finally {
+      busy = false;
     }
-    busy = false;
   }
 
   function draw() {
@@ -72,8 +74,10 @@ function versus(question, merge) {
 async function showLog(body, page) {
   const list = h("div");
   const foot = h("div");
+  const newest = newestOnly();
   async function load(offset) {
-    const found = await get("review/log", { offset, limit: 50 });
+    const found = await newest(get("review/log", { offset, limit: 50 }));
+    if (!found) return;
     replace(list, found.items.length ? found.items.map((one) =>
       h("div", { class: "log-line" + (one.holds || ["undo", "redo"].includes(one.kind) ? "" : " gone"), data: { seq: one.seq } }, h("span", { class: "muted num" }, one.seq),
         h("span", {}, one.text, one.carried && h("span", { class: "chip" }, "carried over"), " ", one.clusters.slice(0, 3).map((c) => [h("a", { href: clusterLink("reviewed", c) }, `#${c}`), " "])),

@@ -1,6 +1,7 @@
 // The hierarchy as an icicle. All levels share one line of points, so a zoom is a stretch of it.
 
 import { get } from "./api.js";
+import { newestOnly } from "./busy.js";
 import { css, ramp } from "./colours.js";
 import { count, h, plural, replace } from "./dom.js";
 import { clusterLink } from "./parts.js";
@@ -16,12 +17,14 @@ export async function showTree(root, _, page) {
   let view = { start: Number(page.values.get("start") ?? 0), end: page.values.has("end") ? Number(page.values.get("end")) : null };
   let total = 0;
   const trail = [];
+  const newest = newestOnly();
 
   async function load() {
     const width = Math.max(box.clientWidth, 320);
     const span = (view.end ?? (total || Infinity)) - view.start;
     const min = Number.isFinite(span) ? Math.floor((span * NARROWEST) / width) : null;
-    let told = await get("tree", { start: view.start, end: view.end, min_size: min ?? 1_000_000_000 });
+    const told = await newest(get("tree", { start: view.start, end: view.end, min_size: min ?? 1_000_000_000 }));
+    if (!told) return;
     if (min === null) {
       total = told.n_points;
       return load();
