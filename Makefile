@@ -8,10 +8,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint check bench clean
+.PHONY: help install demo test lint check bench bench-scale clean
 
 help: ## Show what there is.
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
 
 install: $(READY) ## Make .venv and install the package into it.
 
@@ -40,8 +40,17 @@ bench: $(READY) ## Measure, append to benchmarks/results/, and draw the tables a
 	$(BIN)/python -m benchmarks.faithful render
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.suite run --missing
 	$(BIN)/python -m benchmarks.pseudo_labels run
+	$(BIN)/python -m benchmarks.calibration run
+	$(BIN)/python -m benchmarks.calibration render
 	$(BIN)/python -m benchmarks.figures
 	$(BIN)/python -m benchmarks.render
+
+bench-scale: $(READY) ## Measure how time and memory grow, up to 5.2 M points (hours).
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,peers]'
+	$(BIN)/python -m benchmarks.scale run
+	$(BIN)/python -m benchmarks.scale train
+	$(BIN)/python -m benchmarks.scale huge
+	$(BIN)/python -m benchmarks.scale render
 
 clean: ## Remove what make and the tools made; .venv stays.
 	rm -rf $(DEMO) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -14,11 +14,22 @@ from types import ModuleType
 from typing import NoReturn
 
 from hilander import __version__
-from hilander.commands import cluster, compare, convert, demo, explore, info, report, score, train
+from hilander.commands import (
+    cluster,
+    compare,
+    convert,
+    demo,
+    doubts,
+    explore,
+    info,
+    report,
+    score,
+    train,
+)
 from hilander.errors import HiLanderError
 
 COMMANDS: tuple[ModuleType, ...] = (
-    train, cluster, score, compare, explore, report, info, convert, demo
+    train, cluster, score, doubts, compare, explore, report, info, convert, demo
 )  # fmt: skip
 EXIT_DEFECT, EXIT_WRONG, EXIT_STOPPED = 1, 2, 130
 

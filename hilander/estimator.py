@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hilander.data import (
     FloatArray,
     IntArray,
+    OwnPreparation,
     Preparation,
     as_embeddings,
     check_trainable,
@@ -20,7 +21,7 @@ from hilander.data import (
     encode_labels,
 )
 from hilander.errors import EmbeddingError, SettingError
-from hilander.graph import KnnGraph, check_k
+from hilander.graph import KnnGraph, build_knn_graph, check_k
 from hilander.tree import Hierarchy, LevelStep, Rules, walk_levels
 from hilander.validation import bcubed_f
 
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from hilander.model.evidence_learning import EvidenceLearning
     from hilander.model.learning import LearningSettings
     from hilander.model.settings import Encoder, Features
+    from hilander.partition import Decoder
     from hilander.training import Learned
+    from hilander.tree.work import Work
 
 _FEWEST_ROWS = 2
 
@@ -47,6 +50,10 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         "evidence" the usual size of an identity, from 15 to 40.
     p_tau : float or "auto"
         Least probability of a link. "auto" chooses it on held-out identities.
+    decoder : {"auto", "parents", "contract", "leiden", "infomap"}
+        How links become clusters: "parents" is the paper's rule and "auto" for "paper";
+        "contract" verifies merges and is "auto" for "evidence"; "leiden" and "infomap" find
+        communities of the links (extras `communities` and `infomap`).
     whiten : bool or "auto"
         Weigh down the directions in which members of one identity differ. "auto" does so for
         "evidence" when it helps identities that it was not learnt on.
@@ -57,7 +64,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         How a node is mixed with its neighbours. `features`, `encoder`, `layers`, `heads` and
         `tune_k` are for "paper".
     hidden : int, optional
-        Width of the network; by default 512 for "paper", 64 for "evidence".
+        Width of the network; by default 512 for "paper", 32 for "evidence".
     layers, heads : int
         Encoder layers and attention heads.
     centre : bool or "auto"
@@ -87,7 +94,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         The trained network.
     rules_ : Rules
         k, p_tau and stopping, as chosen.
-    preparation_ : Preparation
+    preparation_ : Preparation or OwnPreparation
         Normalisation and centring, as learnt.
     history_ : list of dict
         Losses of each epoch.
@@ -114,6 +121,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         method: Literal["evidence", "paper"] = "evidence",
         k: int | Literal["auto"] = "auto",
         p_tau: float | Literal["auto"] = "auto",
+        decoder: Decoder | Literal["auto"] = "auto",
         features: Features | Literal["auto"] = "concat",
         encoder: Encoder = "attention",
         hidden: int | None = None,
@@ -133,6 +141,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         self.method = method
         self.k = k
         self.p_tau = p_tau
+        self.decoder = decoder
         self.features = features
         self.encoder = encoder
         self.hidden = hidden
@@ -190,7 +199,9 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         *,
         k: int | None = None,
         p_tau: float | None = None,
+        decoder: Decoder | None = None,
         graph: KnnGraph | None = None,
+        memory: str | int | None = None,
     ) -> Hierarchy:
         """Group embeddings into a hierarchy.
 
@@ -198,16 +209,18 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         ----------
         X : array-like of shape (n_samples, n_features)
             Embeddings of identities that may all be new.
-        k, p_tau : optional
+        k, p_tau, decoder : optional
             In place of the trained model's own.
         graph : KnnGraph, optional
-            Your own graph of the points, in place of an exact search; its k is used.
+            Your own graph of the points, in place of a search; its k is used.
+        memory : str or int, optional
+            Most memory to take, such as "4GB"; an error says what would do if it does not.
 
         Returns
         -------
         hierarchy : Hierarchy of n_samples points
         """
-        steps = self.walk(X, k=k, p_tau=p_tau, graph=graph)
+        steps = self.walk(X, k=k, p_tau=p_tau, decoder=decoder, graph=graph, memory=memory)
         return Hierarchy.of_steps(steps, keep_last=self.rules_.as_released)
 
     def walk(
@@ -217,42 +230,42 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         k: int | None = None,
         p_tau: float | None = None,
         early_stop: bool | None = None,
+        decoder: Decoder | None = None,
         graph: KnnGraph | None = None,
+        memory: str | int | None = None,
+        work: Work | None = None,
     ) -> Iterator[LevelStep]:
         """Group embeddings level by level: what `cluster` collects, graphs and scores with it.
 
         Parameters
         ----------
-        X, k, p_tau, graph
+        X, k, p_tau, graph, memory
             As for `cluster`.
-        early_stop : bool, optional
+        early_stop, decoder : optional
             In place of the trained model's own.
+        work : Work, optional
+            Notes what each stage takes; a `KeptWork` keeps it on disk, to go on after a kill.
 
         Returns
         -------
         steps : iterator of LevelStep
             The input is checked at once, each level is worked out when it is asked for.
         """
-        from hilander.plans import fit_k
+        from hilander.budget import load_of, plan_memory
+        from hilander.plans import rules_for
 
         check_is_fitted(self, "network_")
-        points = self._read(X, self.n_features_in_)
+        points = self._read(X, getattr(self, "n_features_in_", None), as_stored=True)
         self._see_columns(X, points, reset=False)
-        if graph is not None:
-            if graph.n_nodes != len(points):
-                raise SettingError(
-                    f"the graph has {graph.n_nodes} nodes, X has {len(points)} rows; "
-                    "give the graph of these embeddings"
-                )
-            k = graph.k
-        asked = {"k": k, "p_tau": p_tau, "early_stop": early_stop}
-        chosen = {name: value for name, value in asked.items() if value is not None}
-        rules = replace(self.rules_, **chosen)  # type: ignore[arg-type]
-        if graph is None and k is None and self.k == "auto":
-            rules = replace(rules, k=fit_k(rules.k, len(points)))
-        if graph is None:
-            check_k(rules.k, len(points))
-        return self._walk(self.preparation_.apply(points), rules, graph)
+        rules = rules_for(
+            self, len(points), graph, k=k, p_tau=p_tau, early_stop=early_stop, decoder=decoder
+        )
+        folder = getattr(work, "folder", None)
+        plan = plan_memory(load_of(self, points, rules), memory, may_map=folder is not None)
+        prepared = plan.prepare(self.preparation_.settle(points), points, folder)
+        search = partial(build_knn_graph, verbose=self.verbose, memory=plan.search)
+        how = {"graph": graph, "search": search, "work": work, "memory": plan.score}
+        return self._walk(prepared, rules, **how)
 
     def predict(self, X: Any) -> IntArray:
         """Group embeddings and give the final partition.
@@ -300,6 +313,21 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         return load_model(cls, Path(folder), device)
 
     @classmethod
+    def pretrained(cls, *, device: str = "auto") -> HiLander:
+        """The model in the box: ready to `cluster` embeddings of any embedder, without labels.
+
+        Its card is `docs/model-card.md`. Where you have labels, `fit` does better.
+
+        Parameters
+        ----------
+        device : str
+            Where to run it.
+        """
+        from hilander.model_folder import load_box
+
+        return load_box(cls, device)
+
+    @classmethod
     def from_reference(
         cls,
         path: str | Path,
@@ -328,25 +356,15 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         -------
         model : HiLander, ready to `cluster`, giving the released code's numbers
         """
-        from hilander.model.reference import import_reference_weights
+        from hilander.model_folder import import_reference
 
         if k_reference < 2:
             raise SettingError(f"k_reference={k_reference} counts the node itself; use 2 or more")
-        network = import_reference_weights(path, features)
-        shape = network.settings
-        model = cls(
-            method="paper", k=k_reference - 1, p_tau=p_tau, features=features,
-            encoder=shape.encoder, hidden=shape.hidden, layers=shape.layers, heads=shape.heads,
-            centre=False, whiten=False, early_stop=early_stop, device=device,
-        )  # fmt: skip
-        model.network_, model.n_features_in_ = network, shape.dim
-        model.rules_ = Rules(k_reference - 1, p_tau, early_stop, as_released=True)
-        model.preparation_ = Preparation(None)
-        model.history_, model.summary_ = [], {"imported_from": Path(path).name}
-        return model
+        rules = Rules(k_reference - 1, p_tau, early_stop, as_released=True)
+        return import_reference(cls, Path(path), features, rules, device)
 
-    def _read(self, X: Any, dim: int | None = None) -> FloatArray:
-        points = as_embeddings(X, min_rows=_FEWEST_ROWS)
+    def _read(self, X: Any, dim: int | None = None, *, as_stored: bool = False) -> FloatArray:
+        points = as_embeddings(X, min_rows=_FEWEST_ROWS, as_stored=as_stored)
         if dim is not None and points.shape[1] != dim:
             raise EmbeddingError(
                 f"X has {points.shape[1]} features, but HiLander is expecting {dim} features as "
@@ -360,18 +378,18 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         named = X if hasattr(X, "columns") else points
         validate_data(self, named, reset=reset, skip_check_array=True)
 
-    def _keep(self, learned: Learned, preparation: Preparation) -> None:
+    def _keep(self, learned: Learned, preparation: Preparation | OwnPreparation) -> None:
         self.network_, self.rules_ = learned.network, learned.rules
         self.history_, self.summary_ = learned.history, learned.summary
         self.preparation_ = preparation
 
-    def _walk(
-        self, points: FloatArray, rules: Rules, graph: KnnGraph | None = None
-    ) -> Iterator[LevelStep]:
+    def _walk(self, points: FloatArray, rules: Rules, **how: Any) -> Iterator[LevelStep]:
         from hilander.plans import make_scorer
 
-        score = make_scorer(self.network_, self.device, rules)
-        return walk_levels(points, score, rules, graph=graph, verbose=self.verbose)
+        score = make_scorer(self.network_, self.device, rules, how.pop("memory", None))
+        if getattr(how.get("work"), "is_continued", False) and hasattr(score, "begin"):
+            score.begin(points)
+        return walk_levels(points, score, rules, **how)
 
     def _say(self, message: str) -> None:
         if self.verbose:

@@ -55,13 +55,13 @@ from hilander.training import (
     fingerprint,
     remember_first,
     summarise,
-    take_best,
 )
 from hilander.tree import Hierarchy, LevelStep, Rules, walk_levels
 from hilander.validation import bcubed_f, pairwise_f
 
-P_TAU_GRID = (0.27, 0.38, 0.5, 0.62, 0.73, 0.82, 0.88, 0.92)
-MERGE_GRID = (0.5, 0.73, 0.88, 0.95)
+P_TAU_GRID = (0.27, 0.35, 0.42, 0.5, 0.58, 0.65, 0.73, 0.82, 0.88)
+MERGE_GRID = (0.42, 0.5, 0.6, 0.73, 0.88)
+NEARLY_BEST = 0.001  # of F: what held-out identities cannot tell apart
 OWN_P_TAU = (0.5, 0.82)  # how boldly the training episodes are clustered for the super-nodes
 RIDGES = (3.0, 1.0, 0.3)
 LEAST_GAIN = 0.01  # of average precision, below which whitening is not worth its risk
@@ -142,7 +142,7 @@ def learn_by_evidence(
         known = Episode(features[~held_out], labels[~held_out])
         trial, _ = train_evidence(known, plan, stages, "validate")
         unseen = Episode(features[held_out], labels[held_out])
-        rules, table = Judge(trial, unseen, plan).choose()
+        rules, table = Judge(trial, [unseen], plan).choose()
         plan = replace(plan, rules=rules)
     network, history = train_evidence(Episode(features, labels), plan, stages, "train")
     return Learned(network, plan.rules, history, summarise(labels, held_out, table))
@@ -168,9 +168,16 @@ def train_evidence(
     """Train all four looks on one labelled set."""
     rng = np.random.default_rng([plan.seed, 2])
     made = make_episodes(episode, max(plan.learning.most_points, plan.fewest_points), rng)
-    episodes = [one for one in made if len(one.labels) > plan.rules.k]
+    return train_on_episodes(made, plan, stages, stage)
+
+
+def train_on_episodes(
+    made: Iterable[Episode], plan: EvidencePlan, stages: Stages, stage: str
+) -> tuple[EvidenceNetwork, list[EpochRecord]]:
+    """Train all four looks on labelled sets, each with the k of its own or the plan's."""
+    episodes = [one for one in made if len(one.labels) > (one.k or plan.rules.k)]
     network = make_evidence_network(plan.network, plan.seed)
-    points = [look_at_points(one, plan.rules.k) for one in episodes]
+    points = [look_at_points(one, one.k or plan.rules.k) for one in episodes]
     history = train_looks(network.looks(super_nodes=False), points, plan, stages, f"{stage}-points")
     graphs = [sight.graph for sight in points]
     clusters = list(look_at_clusters(network, episodes, graphs, plan))
@@ -283,16 +290,20 @@ class Judge:
     Parameters
     ----------
     network : EvidenceNetwork
-    held_out : Episode
+    held_out : sequence of Episode
+        Labelled sets of identities that the network has not seen.
     plan : EvidencePlan
     """
 
-    def __init__(self, network: EvidenceNetwork, held_out: Episode, plan: EvidencePlan) -> None:
+    def __init__(
+        self, network: EvidenceNetwork, held_out: Sequence[Episode], plan: EvidencePlan
+    ) -> None:
         self.rules = plan.rules
         rng = np.random.default_rng([plan.seed, 3])
         self.episodes = [
             one
-            for one in make_validation_episodes(held_out, rng)
+            for unseen in held_out
+            for one in make_validation_episodes(unseen, rng)
             if len(one.labels) > plan.rules.k and len(np.unique(one.labels)) > 1
         ]
         self.graphs = [build_knn_graph(one.features, plan.rules.k) for one in self.episodes]
@@ -302,9 +313,9 @@ class Judge:
         """Choose p_tau for the points, then that of the merges; the table holds all tries."""
         cautious = replace(self.rules, p_tau_merge=max(MERGE_GRID))
         table = [self.try_rules(replace(cautious, p_tau=p_tau)) for p_tau in P_TAU_GRID]
-        chosen = replace(cautious, p_tau=take_best(table)["p_tau"])
+        chosen = replace(cautious, p_tau=take_plainest(table, "p_tau"))
         merges = [self.try_rules(replace(chosen, p_tau_merge=p_tau)) for p_tau in MERGE_GRID]
-        chosen = replace(chosen, p_tau_merge=take_best(merges)["p_tau_merge"])
+        chosen = replace(chosen, p_tau_merge=take_plainest(merges, "p_tau_merge"))
         return chosen, table + merges
 
     def try_rules(self, rules: Rules) -> dict[str, Any]:
@@ -319,6 +330,13 @@ class Judge:
         pair, bcubed = np.mean(scores, axis=0).tolist() if scores else (0.0, 0.0)
         setting = {"p_tau": rules.p_tau, "p_tau_merge": rules.p_tau_merge}
         return {**setting, "pairwise_f": pair, "bcubed_f": bcubed, "f": (pair + bcubed) / 2}
+
+
+def take_plainest(rows: list[dict[str, Any]], name: str) -> float:
+    """Of the thresholds that are nearly the best, the one nearest to even odds."""
+    highest = max(row["f"] for row in rows)
+    good = [row[name] for row in rows if row["f"] >= highest - NEARLY_BEST]
+    return float(min(good, key=lambda p_tau: abs(p_tau - 0.5)))
 
 
 def make_validation_episodes(held_out: Episode, rng: np.random.Generator) -> list[Episode]:

@@ -6,10 +6,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hilander.data import Preparation, check_folder_kind, folder_writer, read_json, write_json
+from hilander.data import (
+    OwnPreparation,
+    Preparation,
+    check_folder_kind,
+    folder_writer,
+    read_json,
+    write_json,
+)
 from hilander.errors import ModelError
 from hilander.model.evidence_learning import EvidenceLearning
 from hilander.model.learning import LearningSettings, learning_from_dict
+from hilander.model.settings import Features
 from hilander.model.weights import StoredModel, read_model, write_model
 from hilander.tree import Rules
 
@@ -18,18 +26,20 @@ if TYPE_CHECKING:
 
 MODEL_KIND = "model"
 HISTORY_FILE = "history.json"
+BOX = Path(__file__).parent / "model" / "box"  # the model that comes with the package
 
 
 def save_model(model: HiLander, folder: Path) -> None:
     """Write a fitted model, whole or not at all."""
     from hilander import __version__
 
-    arrays = {"mean": model.preparation_.mean, "transform": model.preparation_.transform}
+    preparation = model.preparation_
+    arrays = {name: getattr(preparation, name, None) for name in ("mean", "transform")}
     present = {name: array for name, array in arrays.items() if array is not None}
     description = {
         "hilander": __version__,
-        "n_features": model.n_features_in_,
-        "normalise": model.preparation_.normalise,
+        "n_features": getattr(model, "n_features_in_", None),
+        "normalise": getattr(preparation, "normalise", True),
         "rules": asdict(model.rules_),
         "parameters": plain_parameters(model),
         "training": model.summary_,
@@ -50,16 +60,44 @@ def load_model(kind: type[HiLander], folder: Path, device: str) -> HiLander:
             parameters["learning"] = _read_learning(parameters)
         model = kind(**parameters)
         model.rules_ = Rules(**stored.description["rules"])
-        model.n_features_in_ = int(stored.description["n_features"])
+        n_features = stored.description["n_features"]
         normalise = bool(stored.description["normalise"])
         model.summary_ = stored.description["training"]
     except (KeyError, TypeError) as error:
         raise ModelError(f"{source} is not a model of this version ({error})") from error
-    arrays = stored.arrays
-    model.preparation_ = Preparation(arrays.get("mean"), normalise, arrays.get("transform"))
+    if n_features is None:
+        model.preparation_ = OwnPreparation(model.centre)
+    else:
+        model.n_features_in_ = int(n_features)
+        mean, transform = stored.arrays.get("mean"), stored.arrays.get("transform")
+        model.preparation_ = Preparation(mean, normalise, transform)
     model.network_ = stored.network
     history = source / HISTORY_FILE
     model.history_ = read_json(history) if history.is_file() else []
+    return model
+
+
+def load_box(kind: type[HiLander], device: str) -> HiLander:
+    """Read the model in the box, as a model of the given class."""
+    return load_model(kind, BOX, device)
+
+
+def import_reference(
+    kind: type[HiLander], path: Path, features: Features, rules: Rules, device: str
+) -> HiLander:
+    """Read weights of the authors' released code, as a model of the given class."""
+    from hilander.model.reference import import_reference_weights
+
+    network = import_reference_weights(path, features)
+    shape = network.settings
+    model = kind(
+        method="paper", k=rules.k, p_tau=rules.p_tau, features=features,
+        encoder=shape.encoder, hidden=shape.hidden, layers=shape.layers, heads=shape.heads,
+        centre=False, whiten=False, early_stop=rules.early_stop, device=device,
+    )  # fmt: skip
+    model.network_, model.n_features_in_ = network, shape.dim
+    model.rules_, model.preparation_ = rules, Preparation(None)
+    model.history_, model.summary_ = [], {"imported_from": path.name}
     return model
 
 

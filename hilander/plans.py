@@ -12,6 +12,7 @@ from hilander.data import FloatArray, IntArray, Preparation, learn_preparation
 from hilander.data.whitening import whiten_within
 from hilander.errors import SettingError
 from hilander.evidence_training import EvidencePlan, choose_whitening, learn_by_evidence
+from hilander.graph import KnnGraph, check_k
 from hilander.model.evidence_learning import EvidenceLearning
 from hilander.model.evidence_network import (
     EvidenceNetwork,
@@ -21,6 +22,7 @@ from hilander.model.evidence_network import (
 from hilander.model.learning import LearningSettings
 from hilander.model.predictor import Predictor
 from hilander.model.settings import NetworkSettings, check_choice
+from hilander.partition import DECODERS, check_decoder
 from hilander.training import Learned, TrainingPlan, learn_to_cluster
 from hilander.tree import Rules, Scorer
 
@@ -32,7 +34,7 @@ METHODS = ("evidence", "paper")
 DEFAULT_P_TAU = 0.5
 PAPER_K = 10
 PAPER_HIDDEN = 512
-EVIDENCE_HIDDEN = 64
+EVIDENCE_HIDDEN = 32
 SURE_RIDGE = 1.0
 FEWEST_K, LEAST_EVIDENCE_K, MOST_EVIDENCE_K = 10, 15, 40
 
@@ -41,6 +43,8 @@ def make_plan(model: HiLander, points: FloatArray, labels: IntArray) -> Training
     """Everything that decides what is learned, from the parameters."""
     check_choice("method", model.method, METHODS)
     check_choice("features", model.features, ("identity", "average", "concat", "auto"))
+    check_choice("decoder", model.decoder, ("auto", *DECODERS))
+    check_decoder(model.decoder)
     if model.method == "paper":
         return _plan_paper(model, points.shape[1])
     return _plan_evidence(model, labels)
@@ -60,6 +64,7 @@ def _plan_paper(model: HiLander, dim: int) -> TrainingPlan:
             p_tau=DEFAULT_P_TAU if model.p_tau == "auto" else model.p_tau,
             early_stop=model.early_stop,
             search_average=shown == "average",
+            decoder="parents" if model.decoder == "auto" else model.decoder,
         ),
         val_fraction=model.val_fraction,
         tune=tuple(name for name, asked in wanted.items() if asked),
@@ -77,7 +82,7 @@ def _plan_evidence(model: HiLander, labels: IntArray) -> EvidencePlan:
             p_tau=DEFAULT_P_TAU if model.p_tau == "auto" else model.p_tau,
             early_stop=model.early_stop,
             search_average=True,
-            decoder="contract",
+            decoder="contract" if model.decoder == "auto" else model.decoder,
             p_tau_merge=DEFAULT_P_TAU,
             keep_links=True,
         ),
@@ -115,6 +120,33 @@ def fit_k(k: int, n_points: int) -> int:
     return max(min(k, n_points - 1), min(k, FEWEST_K))
 
 
+def rules_for(model: HiLander, n_points: int, graph: KnnGraph | None = None, **asked: Any) -> Rules:
+    """The rules for so many points: the trained model's, but what is asked for otherwise.
+
+    Parameters
+    ----------
+    model : HiLander
+    n_points : int
+    graph : KnnGraph, optional
+        Its k is used.
+    **asked
+        k, p_tau, early_stop; None for the model's own.
+    """
+    given = {name: value for name, value in asked.items() if value is not None}
+    if graph is not None:
+        if graph.n_nodes != n_points:
+            raise SettingError(
+                f"the graph has {graph.n_nodes} nodes, X has {n_points} rows; "
+                "give the graph of these embeddings"
+            )
+        return replace(model.rules_, **given | {"k": graph.k})
+    rules = replace(model.rules_, **given)
+    if "k" not in given and model.k == "auto":
+        rules = replace(rules, k=fit_k(rules.k, n_points))
+    check_k(rules.k, n_points)
+    return rules
+
+
 def prepare(model: HiLander, points: FloatArray, labels: IntArray, k: int) -> Preparation:
     """Learn how embeddings are prepared: normalised, perhaps centred, perhaps whitened."""
     if model.whiten not in (True, False, "auto"):
@@ -143,8 +175,10 @@ def learn(
     return train(features, labels, plan, checkpoint_folder=checkpoint_folder, verbose=verbose)  # type: ignore[arg-type]
 
 
-def make_scorer(network: Lander | EvidenceNetwork, device: str, rules: Rules) -> Scorer:
-    """The scorer that goes with a network."""
+def make_scorer(
+    network: Lander | EvidenceNetwork, device: str, rules: Rules, memory: int | None = None
+) -> Scorer:
+    """The scorer that goes with a network; the paper's keeps at most `memory` bytes of nodes."""
     if isinstance(network, EvidenceNetwork):
         return EvidencePredictor(network, device)
-    return Predictor(network, device, join_copies=not rules.as_released)
+    return Predictor(network, device, join_copies=not rules.as_released, memory=memory)

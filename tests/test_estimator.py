@@ -43,7 +43,8 @@ THOROUGH = LearningSettings(
 @parametrize_with_checks(
     [
         HiLander(method="paper", k=3, epochs=2, hidden=8, learning=QUICK, device="cpu"),
-        HiLander(k=3, epochs=1, hidden=8, learning=EvidenceLearning(most_points=60), device="cpu"),
+        # Large enough to give several clusters: of a single one every check of the labels is true.
+        HiLander(k=3, epochs=2, hidden=16, learning=EvidenceLearning(most_points=60), device="cpu"),
     ],
     expected_failed_checks=expected_failures,
 )

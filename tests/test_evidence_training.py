@@ -19,12 +19,13 @@ from hilander.evidence_training import (
     look_at_points,
     majority_identity,
     rank_edges,
+    take_plainest,
 )
 from hilander.graph import build_knn_graph
 from hilander.model import evidence_learning
 from hilander.model.evidence_learning import EvidenceLearning, make_evidence_network
 from hilander.model.evidence_network import EvidencePredictor, EvidenceSettings
-from hilander.training import fingerprint, take_best
+from hilander.training import fingerprint
 from hilander.tree import Hierarchy, Rules, score_with_labels, walk_levels
 from hilander.validation import bcubed_f, pairwise_f
 
@@ -94,8 +95,12 @@ def test_the_table_holds_every_try_and_the_choice(learned):
     assert [row["p_tau"] for row in points] == list(P_TAU_GRID)
     assert [row["p_tau_merge"] for row in merges] == list(MERGE_GRID)
     assert {row["p_tau_merge"] for row in points} == {max(MERGE_GRID)}
-    assert {row["p_tau"] for row in merges} == {take_best(points)["p_tau"]} == {learned.rules.p_tau}
-    assert learned.rules.p_tau_merge == take_best(merges)["p_tau_merge"]
+    assert (
+        {row["p_tau"] for row in merges}
+        == {take_plainest(points, "p_tau")}
+        == {learned.rules.p_tau}
+    )
+    assert learned.rules.p_tau_merge == take_plainest(merges, "p_tau_merge")
     for row in table:
         assert row["f"] == pytest.approx((row["pairwise_f"] + row["bcubed_f"]) / 2)
     assert learned.rules == replace(
@@ -109,7 +114,7 @@ def test_the_table_holds_every_try_and_the_choice(learned):
 
 def test_the_judge_scores_like_clustering_from_scratch(labelled):
     network = make_evidence_network(EvidenceSettings(hidden=8), seed=0)
-    judge = Judge(network, Episode(*labelled), plan())
+    judge = Judge(network, [Episode(*labelled)], plan())
     assert len(judge.episodes) > 3
     for tried in (replace(RULES, p_tau=0.5), replace(RULES, p_tau=0.3, p_tau_merge=0.6)):
         row = judge.try_rules(tried)
@@ -347,3 +352,13 @@ def test_a_graph_without_wrong_edges_cannot_be_ranked_better():
     features = make_identities(n_identities=10, size=8, dim=6, seed=0)[0]
     assert rank_edges(Episode(features, np.zeros(80, dtype=np.int64)), 7) == 1
     assert rank_edges(Episode(features, np.arange(80)), 7) == 0
+
+
+def test_of_thresholds_as_good_as_each_other_the_one_nearest_even_odds_is_taken():
+    def rows(*scores):
+        taus = (0.3, 0.45, 0.6, 0.9)
+        return [{"p_tau": tau, "f": f} for tau, f in zip(taus, scores, strict=True)]
+
+    assert take_plainest(rows(0.8, 0.8, 0.8, 0.8), "p_tau") == 0.45
+    assert take_plainest(rows(0.8, 0.7, 0.7995, 0.8), "p_tau") == 0.6
+    assert take_plainest(rows(0.8, 0.79, 0.7, 0.6), "p_tau") == 0.3

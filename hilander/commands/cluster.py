@@ -10,7 +10,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hilander.commands.inputs import add_device, add_input, check_probability, read_input, whole
+from hilander.commands.inputs import (
+    add_decoder,
+    add_device,
+    add_input,
+    check_probability,
+    read_input,
+    whole,
+)
 from hilander.data import (
     EmbeddingFile,
     check_output_folder,
@@ -18,12 +25,14 @@ from hilander.data import (
     write_json,
     write_table,
 )
+from hilander.data.memory import parse_memory
 from hilander.errors import SettingError
 
 if TYPE_CHECKING:
     from hilander.estimator import HiLander
     from hilander.tree import Hierarchy, LevelStep
     from hilander.tree.extras import RunExtras
+    from hilander.tree.work import Work
 
 CSV_FILE = "clusters.csv"
 
@@ -35,7 +44,8 @@ def add_parser(subparsers: Any) -> None:
         help="group embeddings with a trained model",
         description="Group embeddings with a trained model, and write a run folder: "
         "clusters.parquet (one row for each embedding: id, cluster, level_0, level_1 …, "
-        "confidence, density, is_peak), run.json, hierarchy.npz and graph.npz.",
+        "confidence, density, is_peak), run.json, hierarchy.npz and graph.npz. A long run that was "
+        "killed or stopped goes on from RUN.work when the same command is given again.",
         allow_abbrev=False,
     )
     add_input(parser)
@@ -57,6 +67,7 @@ def add_parser(subparsers: Any) -> None:
         metavar="P",
         help="least probability of a link, 0 to 1 (default: the model's)",
     )
+    add_decoder(parser, "the model's")
     parser.add_argument(
         "--early-stop",
         action="store_true",
@@ -77,6 +88,11 @@ def add_parser(subparsers: Any) -> None:
         default="parquet",
         help="csv writes clusters.csv beside clusters.parquet (default: parquet)",
     )
+    parser.add_argument(
+        "--memory",
+        metavar="SIZE",
+        help="most memory to take, such as 512MB, 4GB or 4GiB (default: no limit)",
+    )
     add_device(parser)
     parser.set_defaults(run=run)
 
@@ -87,6 +103,7 @@ class Log:
 
     stages: list[dict[str, Any]] = field(default_factory=list)
     first: LevelStep | None = None
+    work: Work | None = None
     _since: float = field(default_factory=time.perf_counter)
 
     def note(self, stage: str, **facts: Any) -> None:
@@ -104,17 +121,27 @@ class Log:
                 n_nodes=len(step.labels),
                 n_edges_added=step.parents.n_edges,
                 n_clusters=len(step.peaks),
+                **self._parts(number),
             )
             yield step
+
+    def _parts(self, level: int) -> dict[str, Any]:
+        """What the parts of a level took, as far as it is worked out."""
+        done = [] if self.work is None else [one for one in self.work.done if one["level"] == level]
+        parts: dict[str, Any] = {f"{one['stage']}_seconds": one["seconds"] for one in done}
+        return parts | ({"kept": True} if any(one["kept"] for one in done) else {})
 
 
 def run(args: argparse.Namespace) -> int:
     """Cluster and write the run folder."""
+    from hilander.commands.kept_work import leave_work
     from hilander.estimator import HiLander
+    from hilander.tree.work import KeptWork
 
     check_probability("--p-tau", args.p_tau)
     if args.graph is not None and args.k is not None:
         raise SettingError("--graph brings its own k; give --graph or --k, not both")
+    budget = None if args.memory is None else parse_memory(args.memory)
     check_output_folder(args.output, "run")
     log = Log()
     model = HiLander.load(args.model, device=args.device)
@@ -122,20 +149,30 @@ def run(args: argparse.Namespace) -> int:
     log.note("load_model")
     file = read_input(args)
     log.note("read")
-    hierarchy = cluster_file(model, file, args, log)
+    try:
+        hierarchy = cluster_file(model, file, args, log)
+    except BaseException as error:
+        leave_work(log.work, stopped=isinstance(error, KeyboardInterrupt))
+        raise
     settings = {
         "k": log.first.graph.k if log.first else model.rules_.k,
         "p_tau": model.rules_.p_tau if args.p_tau is None else args.p_tau,
+        "decoder": args.decoder or model.rules_.decoder,
         "early_stop": model.rules_.early_stop if args.early_stop is None else args.early_stop,
         "graph": args.graph,
+        "memory": budget,
         "device": args.device,
         "model": args.model,
         "id_column": args.id_column,
         "features_column": args.features_column,
     }
+    found = None if log.first is None else log.first.graph.search
     described = describe_run(model, file, hierarchy, settings)
+    described["search"] = None if found is None else asdict(found)
     content = RunContent(hierarchy, described, file, extras_of(file, log))
     write_run(args.output, content, log, as_csv=args.format == "csv")
+    if isinstance(log.work, KeptWork):
+        log.work.remove()
     if not args.quiet:
         seconds = sum(stage["seconds"] for stage in log.stages)
         counts = " > ".join(f"{level.n_clusters:,}" for level in hierarchy.levels)
@@ -143,6 +180,8 @@ def run(args: argparse.Namespace) -> int:
             f"{hierarchy.n_points:,} points in {hierarchy.levels[-1].n_clusters:,} clusters "
             f"(by level: {counts}) in {seconds:.1f} s"
         )
+        if found is not None and found.method != "exact":
+            print(f"the search found {found.recall:.1%} of the neighbours ({found.method})")
         print(f"run: {args.output}")
     return 0
 
@@ -150,14 +189,25 @@ def run(args: argparse.Namespace) -> int:
 def cluster_file(
     model: HiLander, file: EmbeddingFile, args: argparse.Namespace, log: Log
 ) -> Hierarchy:
-    """Group the embeddings of a file, noting the levels."""
+    """Group the embeddings of a file, noting the levels; a long run tells and keeps its work."""
+    from hilander.budget import LONG_RUN, describe_estimate, load_of, plan_memory
+    from hilander.commands.kept_work import start_work
     from hilander.graph import KnnGraph
+    from hilander.plans import rules_for
     from hilander.tree import Hierarchy
+    from hilander.tree.work import Work
 
     graph = None if args.graph is None else KnnGraph.load(args.graph)
-    steps = model.walk(
-        file.features, k=args.k, p_tau=args.p_tau, early_stop=args.early_stop, graph=graph
-    )
+    asked = {name: getattr(args, name) for name in ("k", "p_tau", "early_stop", "decoder")}
+    if len(file.features) >= LONG_RUN or args.memory is not None:
+        rules = rules_for(model, len(file.features), graph, **asked)
+        load = load_of(model, file.features, rules)
+        plan = plan_memory(load, args.memory, may_map=True)
+        if not args.quiet and len(file.features) >= LONG_RUN:
+            print(describe_estimate(load, plan), flush=True)
+        log.work = start_work(args, file, rules, plan)
+    log.work = log.work or Work()
+    steps = model.walk(file.features, graph=graph, memory=args.memory, work=log.work, **asked)
     log.note("prepare")
     return Hierarchy.of_steps(log.watch(steps), keep_last=model.rules_.as_released)
 
@@ -232,6 +282,7 @@ def extras_of(file: EmbeddingFile, log: Log) -> RunExtras:
 def write_run(folder: Path, content: RunContent, log: Log, *, as_csv: bool = False) -> None:
     """Write a run folder, whole or not at all."""
     from hilander.tree.extras import DETAILS_FILE, write_extras
+    from hilander.tree.quality import write_quality
     from hilander.tree.storage import RUN_KIND, write_hierarchy, write_scored_graph
 
     hierarchy, ids = content.hierarchy, content.file.ids
@@ -241,6 +292,8 @@ def write_run(folder: Path, content: RunContent, log: Log, *, as_csv: bool = Fal
             write_table(inside / CSV_FILE, hierarchy.to_columns(ids))
         if log.first is not None:
             write_scored_graph(log.first, inside)
+            first = log.first
+            write_quality(hierarchy, first.graph.neighbours, first.scores.linkage, inside, ids)
         write_extras(inside, hierarchy, content.extras)
         log.note("write")
         write_json(inside / DETAILS_FILE, {**content.described, "stages": log.stages})

@@ -9,6 +9,9 @@ from typing import Any
 from hilander.data import EmbeddingFile, read_embeddings
 from hilander.errors import FileFormatError, SettingError
 
+# Those of hilander.partition, which --help need not wait for.
+DECODERS = ("parents", "contract", "leiden", "infomap")
+
 
 def add_input(parser: argparse.ArgumentParser) -> None:
     """Add the file of embeddings and the options that name its columns."""
@@ -37,6 +40,18 @@ def add_device(parser: argparse.ArgumentParser) -> None:
         help="cpu, cuda, cuda:1 … (default: auto, a GPU if there is one)",
     )
     add_quiet(parser)
+
+
+def add_decoder(parser: Any, default: str, more: tuple[str, ...] = ()) -> None:
+    """Add --decoder; `default` says what is taken, `more` are choices besides the decoders."""
+    parser.add_argument(
+        "--decoder",
+        choices=(*more, *DECODERS),
+        default=more[0] if more else None,
+        help="how links become clusters: parents is the paper's, contract verifies merges, leiden "
+        "and infomap find communities (extras hilander[communities], hilander[infomap]) "
+        f"(default: {default})",
+    )
 
 
 def add_quiet(parser: argparse.ArgumentParser) -> None:

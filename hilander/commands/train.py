@@ -9,7 +9,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hilander.commands.inputs import add_device, add_input, number_or_auto, read_input, whole
+from hilander.commands.inputs import (
+    add_decoder,
+    add_device,
+    add_input,
+    number_or_auto,
+    read_input,
+    whole,
+)
 from hilander.data import (
     EmbeddingFile,
     check_output_folder,
@@ -102,6 +109,7 @@ def _add_choices(group: Any) -> None:
         help="least probability of a link, 0 to 1 (default: auto, chosen on the held-out "
         "identities)",
     )
+    add_decoder(group, "auto, contract for evidence, parents for paper", ("auto",))
     group.add_argument(
         "--centre",
         choices=list(AUTO_YES_NO),
@@ -224,6 +232,7 @@ def make_model(args: argparse.Namespace) -> HiLander:
         method=args.method,
         k="auto" if args.k is None else args.k,
         p_tau=args.p_tau,
+        decoder=args.decoder,
         features=args.features,
         encoder=args.encoder,
         hidden=args.hidden,

@@ -6,6 +6,7 @@ from hilander.data.files import EmbeddingFile, read_embeddings, read_labels, wri
 from hilander.data.labels import check_trainable, encode_labels
 from hilander.data.pickles import read_pickle_arrays
 from hilander.data.preparation import (
+    OwnPreparation,
     Preparation,
     check_varied,
     learn_preparation,
@@ -27,6 +28,7 @@ __all__ = [
     "EmbeddingFile",
     "FloatArray",
     "IntArray",
+    "OwnPreparation",
     "Preparation",
     "as_embeddings",
     "check_folder_kind",

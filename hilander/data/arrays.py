@@ -1,6 +1,9 @@
 """The array types that every stage speaks."""
 
+import contextlib
+import mmap
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,3 +32,50 @@ def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
     step = max(1, _BLOCK_VALUES // max(1, n_columns))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def read_rows(X: npt.NDArray[Any], rows: slice) -> FloatArray:
+    """Some rows of an array of any number type, as float32.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+    rows : slice
+
+    Returns
+    -------
+    block : ndarray of shape (len(rows), n_columns), float32
+        A view where the array is float32 already.
+    """
+    return np.asarray(X[rows], dtype=np.float32)
+
+
+def drop_pages(X: npt.NDArray[Any]) -> None:
+    """Let go of the memory that reading a mapped file took; what is read again comes from disk.
+
+    Without it a walk over a mapped file ends with the whole file counted as memory of the process.
+    An array that is not mapped, or mapped for private changes, is left alone.
+
+    Parameters
+    ----------
+    X : ndarray
+    """
+    owner = _owner(X)
+    if isinstance(owner, mmap.mmap) and hasattr(owner, "madvise"):
+        with contextlib.suppress(OSError, ValueError):
+            owner.madvise(mmap.MADV_DONTNEED)
+
+
+def is_mapped(X: npt.NDArray[Any]) -> bool:
+    """Whether an array is a mapped file, of which memory holds only what is being read."""
+    return isinstance(_owner(X), mmap.mmap)
+
+
+def _owner(X: npt.NDArray[Any]) -> Any:
+    """Whose memory an array looks at; None for its own or a private copy of a file's."""
+    owner: Any = X
+    while isinstance(owner, np.ndarray):
+        if getattr(owner, "mode", "r") == "c":
+            return None
+        owner = owner.base
+    return owner

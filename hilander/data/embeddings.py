@@ -1,11 +1,11 @@
-"""Embeddings of any origin, as one C-contiguous float32 matrix."""
+"""Embeddings of any origin, as one matrix: float32 and C-contiguous, or as they are stored."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hilander.data.arrays import FloatArray, row_blocks
+from hilander.data.arrays import FloatArray, drop_pages, row_blocks
 from hilander.data.arrow import matrix_from_arrow
 from hilander.errors import EmbeddingError, EmbeddingTypeError
 
@@ -13,7 +13,12 @@ _NUMBER_KINDS = "fiub"
 
 
 def as_embeddings(
-    X: Any, *, dim: int | None = None, min_rows: int = 1, name: str = "X"
+    X: Any,
+    *,
+    dim: int | None = None,
+    min_rows: int = 1,
+    name: str = "X",
+    as_stored: bool = False,
 ) -> FloatArray:
     """Check embeddings and bring them into the form that every stage expects.
 
@@ -29,12 +34,16 @@ def as_embeddings(
         Least number of rows that the caller can work with.
     name : str
         How errors call the input.
+    as_stored : bool
+        Check an array or memmap block by block and give it back as it is, in its own number type,
+        for :meth:`hilander.data.Preparation.apply`, which converts block by block too: then no
+        second copy of large data is ever made.
 
     Returns
     -------
     embeddings : ndarray of shape (n_samples, n_features), float32, C-contiguous
-        All values finite. The input itself, not a copy, where it has this form already. Rows are
-        not normalised: see :func:`hilander.data.learn_preparation`.
+        All values finite. The input itself, not a copy, where it has this form already, or with
+        `as_stored`. Rows are not normalised: see :func:`hilander.data.learn_preparation`.
 
     Raises
     ------
@@ -45,7 +54,7 @@ def as_embeddings(
     array = _as_array(X, name)
     _check_kind(array, name)
     _check_shape(array, dim, min_rows, name)
-    return _as_finite_float32(array, name)
+    return _check_finite(array, name) if as_stored else _as_finite_float32(array, name)
 
 
 def _as_array(X: Any, name: str) -> npt.NDArray[Any]:
@@ -199,12 +208,28 @@ def _as_finite_float32(array: npt.NDArray[Any], name: str) -> FloatArray:
         if not ready:
             with np.errstate(over="ignore", invalid="ignore"):
                 result[rows] = array[rows]
-        finite = np.isfinite(result[rows])
-        if not finite.all():
-            row, column = np.argwhere(~finite)[0]
-            row = int(row) + rows.start
-            raise EmbeddingError(_not_finite_message(array[row, column], row, name))
+        _refuse_odd(result[rows], array, rows, name)
     return result
+
+
+def _check_finite(array: npt.NDArray[Any], name: str) -> FloatArray:
+    """The array itself, once every value is known to be finite in float32."""
+    for rows in row_blocks(*array.shape):
+        block = array[rows]
+        if array.dtype.itemsize > 4:
+            with np.errstate(over="ignore", invalid="ignore"):
+                block = block.astype(np.float32)
+        _refuse_odd(block, array, rows, name)
+        drop_pages(array)
+    return array
+
+
+def _refuse_odd(block: npt.NDArray[Any], array: npt.NDArray[Any], rows: slice, name: str) -> None:
+    finite = np.isfinite(block)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0]
+        row = int(row) + rows.start
+        raise EmbeddingError(_not_finite_message(array[row, column], row, name))
 
 
 def _not_finite_message(value: Any, row: int, name: str) -> str:

@@ -20,10 +20,11 @@ REAL_SIZES: tuple[Sizes, ...] = ("all", "singles", "log", "heavy", "singles", "l
 BOOTSTRAP_SIZES: tuple[Sizes, ...] = ("singles", "log", "even", "small", "large", "singles")
 FEWEST_SOURCES = 8  # identities with three points or more, below which nothing is bootstrapped
 _LARGEST = 600
-_SAMPLE_POINTS = 3000
-_BISECTIONS = 5
-_PURITY_K = 10
 _MADE_UP_WEIGHT = 0.4  # real identities are the better teachers
+# How far a new identity stands from a real one: 0 is on it, half of pi is anywhere. Sets of
+# strangers and sets of near-twins take turns: the one alone teaches to merge too much, the other to
+# split large identities.
+_AWAY = ((0.12 * np.pi, 0.4 * np.pi), (0.04 * np.pi, 0.13 * np.pi))
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +37,14 @@ class Episode:
     labels : ndarray of shape (n_points,)
     weight : float
         How much it counts in training.
+    k : int, optional
+        Neighbours to look at; None for as many as the model will.
     """
 
     features: FloatArray
     labels: IntArray
     weight: float = 1.0
+    k: int | None = None
 
 
 def resample_identities(
@@ -114,10 +118,8 @@ class IdentityBootstrap:
         self.mean = centres.mean(axis=0)
         self.centres = (centres - self.mean).astype(np.float32)
         self.usual_size = int(np.median(size))
-        self.farthest = np.pi / 2
         if self.is_able:
             self.root = self._covariance_root(float(np.median(size)))
-            self.farthest = self._match_hardness(episode)
 
     @property
     def is_able(self) -> bool:
@@ -132,31 +134,13 @@ class IdentityBootstrap:
         root: FloatArray = (vectors * np.sqrt(np.clip(values, 0, None))).astype(np.float32)
         return root
 
-    def _match_hardness(self, episode: Episode) -> float:
-        """How far new identities may stand from real ones, to be as hard to tell apart as those.
-
-        Found by bisection: a set of the same sizes as a sample of the real one should have as
-        many neighbours of one identity.
-        """
-        rng = np.random.default_rng(0)
-        sample = resample_identities(episode, "all", _SAMPLE_POINTS, rng)
-        sizes = np.unique(sample.labels, return_counts=True)[1]
-        goal = neighbour_purity(sample)
-        low, high = 0.0, np.pi / 2
-        for _ in range(_BISECTIONS):
-            self.farthest = (low + high) / 2
-            harder = neighbour_purity(self._fill(sizes, np.random.default_rng(1))) < goal
-            low, high = (self.farthest, high) if harder else (low, self.farthest)
-        return (low + high) / 2
-
-    def make(self, sizes: Sizes, n_points: int, rng: np.random.Generator) -> Episode:
-        """Make a labelled set of about `n_points` points."""
-        return self._fill(draw_sizes(sizes, n_points, self.usual_size, rng), rng)
-
-    def _fill(self, counts: IntArray, rng: np.random.Generator) -> Episode:
-        """New identities with so many points each."""
+    def make(
+        self, sizes: Sizes, n_points: int, rng: np.random.Generator, *, twins: bool = False
+    ) -> Episode:
+        """Make a labelled set of about `n_points` points, of strangers or of near-twins."""
+        counts = draw_sizes(sizes, n_points, self.usual_size, rng)
         labels = np.repeat(np.arange(len(counts)), counts)
-        points = self._place_centres(len(counts), rng)[labels]
+        points = self._place_centres(len(counts), _AWAY[twins], rng)[labels]
         sources = rng.integers(len(self.first), size=(len(counts), 3))
         turn = rng.uniform(0, np.pi / 6, size=(len(labels), 1)).astype(np.float32)
         # Two blended members, so that a large identity is not made of repeats.
@@ -165,9 +149,11 @@ class IdentityBootstrap:
         points /= np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-9)
         return Episode(points.astype(np.float32), labels, _MADE_UP_WEIGHT)
 
-    def _place_centres(self, n_identities: int, rng: np.random.Generator) -> FloatArray:
+    def _place_centres(
+        self, n_identities: int, apart: tuple[float, float], rng: np.random.Generator
+    ) -> FloatArray:
         draw = rng.standard_normal((n_identities, len(self.root))).astype(np.float32) @ self.root.T
-        away = rng.uniform(0.3, 1.0, size=(n_identities, 1)) * self.farthest
+        away = rng.uniform(*apart, size=(n_identities, 1))
         near = self.centres[rng.integers(len(self.centres), size=n_identities)]
         placed: FloatArray = (self.mean + np.cos(away) * near + np.sin(away) * draw).astype(
             np.float32
@@ -179,15 +165,6 @@ class IdentityBootstrap:
         member = (rng.random(len(chosen)) * self.count[chosen]).astype(np.int64)
         drawn: FloatArray = self.scatter[self.first[chosen] + member]
         return drawn
-
-
-def neighbour_purity(episode: Episode) -> float:
-    """Share of the ten nearest neighbours of a point that are of its identity, in [0, 1]."""
-    cosine = episode.features @ episode.features.T
-    np.fill_diagonal(cosine, -np.inf)
-    k = min(_PURITY_K, len(cosine) - 1)
-    nearest = np.argpartition(-cosine, k - 1, axis=1)[:, :k]
-    return float((episode.labels[nearest] == episode.labels[:, None]).mean())
 
 
 def draw_sizes(sizes: Sizes, n_points: int, usual_size: int, rng: np.random.Generator) -> IntArray:
@@ -216,6 +193,7 @@ def make_episodes(episode: Episode, most_points: int, rng: np.random.Generator) 
     bootstrap = IdentityBootstrap(episode)
     if bootstrap.is_able:
         share = (1.0, 0.75, 0.75, 0.6, 0.6, 0.5)
-        for sizes, part in zip(BOOTSTRAP_SIZES, share, strict=True):
-            made.append(bootstrap.make(sizes, int(part * most_points), rng))
+        for turn, (sizes, part) in enumerate(zip(BOOTSTRAP_SIZES, share, strict=True)):
+            n_points = int(part * most_points)
+            made.append(bootstrap.make(sizes, n_points, rng, twins=turn % 2 == 1))
     return made

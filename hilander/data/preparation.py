@@ -23,12 +23,12 @@ Faces keep their neighbours, but pairs of one person and of two go from 0.95 and
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from hilander.data.arrays import FloatArray, IntArray, row_blocks
+from hilander.data.arrays import FloatArray, IntArray, drop_pages, read_rows, row_blocks
 from hilander.data.labels import encode_labels
 from hilander.errors import EmbeddingError, SettingError
 
@@ -82,17 +82,20 @@ class Preparation:
             )
         object.__setattr__(self, "transform", transform)
 
-    def apply(self, X: FloatArray) -> FloatArray:
+    def apply(self, X: FloatArray, *, out: npt.NDArray[Any] | None = None) -> FloatArray:
         """Prepare embeddings: normalise, subtract the mean, normalise again.
 
         Parameters
         ----------
-        X : ndarray of shape (n_samples, n_features), float32
-            As :func:`hilander.data.as_embeddings` returns them. Not changed.
+        X : ndarray of shape (n_samples, n_features)
+            As :func:`hilander.data.as_embeddings` returns them, of any number type; read block by
+            block, so a memmap larger than memory will do. Not changed.
+        out : ndarray of shape (n_samples, n_features), optional
+            Where the rows go: float32, or float16 to save memory; a memmap to save more.
 
         Returns
         -------
-        prepared : ndarray of shape (n_samples, n_features), float32
+        prepared : ndarray of shape (n_samples, n_features), float32 or as `out`
             New rows of unit length. A row that equals the mean has no direction once centred and
             keeps its uncentred one.
 
@@ -107,14 +110,26 @@ class Preparation:
                 f"got {X.shape[1]} features, the model was trained on {len(learnt)}; use the "
                 "embedder that made the training set"
             )
-        prepared = np.empty(X.shape, dtype=np.float32)
+        prepared = np.empty(X.shape, dtype=np.float32) if out is None else out
+        if prepared.shape != X.shape:
+            raise SettingError(f"out has shape {prepared.shape}, X has {X.shape}; give one of X's")
         _refuse_zero_rows(X)
         for rows in row_blocks(*X.shape):
-            block = _unit_rows(X[rows]) if self.normalise else X[rows].astype(np.float64)
-            prepared[rows] = block if self.mean is None else self._centre(block, self.mean)
-            if self.transform is not None:
-                prepared[rows] = _unit_rows(prepared[rows] @ self.transform)
+            prepared[rows] = self._prepare(read_rows(X, rows))
+            drop_pages(X)
         return prepared
+
+    def settle(self, X: FloatArray) -> "Preparation":
+        """How the rows of X are prepared: as was learnt, whatever they are."""
+        return self
+
+    def _prepare(self, raw: FloatArray) -> npt.NDArray[Any]:
+        block = _unit_rows(raw) if self.normalise else raw.astype(np.float64)
+        if self.mean is not None:
+            block = self._centre(block, self.mean)
+        if self.transform is not None:
+            block = _unit_rows(block.astype(np.float32) @ self.transform)
+        return block
 
     def _centre(self, block: npt.NDArray[np.float64], mean: FloatArray) -> npt.NDArray[np.float64]:
         centred = block - mean
@@ -139,6 +154,27 @@ class Preparation:
             return "L2-normalised" if self.normalise else "as given"
         centring = f"centred on the training mean (length {np.linalg.norm(self.mean):.2f})"
         return f"L2-normalised, {centring}, normalised again" if self.normalise else centring
+
+
+@dataclass(frozen=True)
+class OwnPreparation:
+    """Learns anew how to prepare each set: what a model that belongs to no embedder does.
+
+    Attributes
+    ----------
+    centre : bool or "auto"
+        As for `learn_preparation`.
+    """
+
+    centre: bool | Literal["auto"] = "auto"
+
+    def settle(self, X: FloatArray) -> Preparation:
+        """How the rows of X are prepared, learnt from them without labels."""
+        return learn_preparation(X, self.centre)
+
+    def describe(self) -> str:
+        """Say in words what is done to embeddings."""
+        return "L2-normalised, and centred where they sit in a narrow cone"
 
 
 def learn_preparation(
@@ -178,7 +214,8 @@ def learn_preparation(
         return Preparation(None, normalise)
     total = np.zeros(X.shape[1])
     for rows in row_blocks(*X.shape):
-        total += (_unit_rows(X[rows]) if normalise else X[rows]).sum(axis=0, dtype=np.float64)
+        block = read_rows(X, rows)
+        total += (_unit_rows(block) if normalise else block).sum(axis=0, dtype=np.float64)
     return Preparation((total / len(X)).astype(np.float32), normalise)
 
 
@@ -218,9 +255,9 @@ def check_varied(X: FloatArray) -> None:
     if len(X) < 2:
         return
     _refuse_zero_rows(X)
-    first = _unit_rows(X[:1])
+    first = _unit_rows(read_rows(X, slice(0, 1)))
     for rows in row_blocks(*X.shape):
-        if np.abs(_unit_rows(X[rows]) - first).max() > _ROUNDING:
+        if np.abs(_unit_rows(read_rows(X, rows)) - first).max() > _ROUNDING:
             return
     raise EmbeddingError(
         f"all {len(X)} embeddings of {X.shape[1]} feature(s) point the same way, expected "
@@ -240,7 +277,7 @@ def _pair_cosine(X: FloatArray, labels: IntArray | None) -> tuple[float, float]:
     sums = np.zeros((int(codes.max(initial=-1)) + 1, X.shape[1]))
     total = np.zeros(X.shape[1])
     for rows in row_blocks(*X.shape):
-        block = _unit_rows(X[rows])
+        block = _unit_rows(read_rows(X, rows))
         total += block.sum(axis=0)
         if labels is not None:
             order = np.argsort(codes[rows], kind="stable")
@@ -264,10 +301,11 @@ def _unit_rows(block: FloatArray) -> npt.NDArray[np.float64]:
 def _refuse_zero_rows(X: FloatArray) -> None:
     count, first = 0, -1
     for rows in row_blocks(*X.shape):
-        zero = np.flatnonzero(~X[rows].any(axis=1))
+        zero = np.flatnonzero(~read_rows(X, rows).any(axis=1))
         if len(zero) and not count:
             first = rows.start + int(zero[0])
         count += len(zero)
+        drop_pages(X)
     if count:
         raise EmbeddingError(
             f"row {first} is all zeros ({count} such rows), expected a direction; "

@@ -5,6 +5,7 @@ import errno
 import json
 import math
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -167,6 +168,28 @@ def folder_writer(path: str | Path, kind: str) -> Iterator[Path]:
             _exchange(temporary, target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def sweep_temporaries(path: str | Path) -> None:
+    """Remove what a writer of this file or folder left beside it when it was killed.
+
+    Only for who knows that nobody is writing it now.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file or folder that was being written.
+    """
+    target = _resolve(path)
+    name = re.compile(
+        re.escape(f".{target.stem[:100]}-") + "[0-9a-f]{12}" + re.escape(target.suffix[:20])
+    )
+    for item in target.parent.iterdir() if target.parent.is_dir() else ():
+        if name.fullmatch(item.name):
+            if item.is_dir() and not item.is_symlink():
+                shutil.rmtree(item, ignore_errors=True)
+            else:
+                item.unlink(missing_ok=True)
 
 
 def check_folder_kind(path: str | Path, kind: str) -> Path:

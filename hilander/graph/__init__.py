@@ -2,6 +2,8 @@
 
 from hilander.graph.evidence import (
     Background,
+    EdgeEvidence,
+    SecondEvidence,
     look_again,
     measure_background,
     n_evidence,
@@ -12,13 +14,17 @@ from hilander.graph.links import Links, cross_links
 from hilander.graph.nodes import Nodes, start_nodes
 from hilander.graph.scores import EdgeScores, edge_density, join_copies, score_by_labels
 from hilander.graph.search import build_knn_graph, check_k, edge_affinity
+from hilander.graph.search_report import SearchReport
 
 __all__ = [
     "Background",
+    "EdgeEvidence",
     "EdgeScores",
     "KnnGraph",
     "Links",
     "Nodes",
+    "SearchReport",
+    "SecondEvidence",
     "build_knn_graph",
     "check_k",
     "cross_links",

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from hilander.data.arrays import FloatArray, IntArray
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
+from hilander.graph.row_source import RowSource
 
-_ENTRY_BLOCK = 20_000_000
+# Entries of rows that are compared at a time: few enough for the processor's cache, beyond which
+# the same comparison takes twice as long.
+_ENTRY_BLOCK = 500_000
 _HUB = 1_000  # entries of a row, from which on it is looked into and not copied for every edge
 
 
@@ -28,16 +34,16 @@ def edge_matrix(graph: KnnGraph, values: FloatArray) -> csr_matrix:
 
 def look_up(matrix: csr_matrix, graph: KnnGraph) -> FloatArray:
     """Entry (i, j) of a sparse matrix for every edge, shape (n_nodes, k); 0 where there is none."""
-    values = _find(matrix, _edge_rows(graph), graph.neighbours.ravel())
+    values = find_entries(matrix, _edge_rows(graph), graph.neighbours.ravel())
     return values.astype(np.float32).reshape(graph.neighbours.shape)
 
 
-def _find(matrix: csr_matrix, rows: IntArray, columns: IntArray) -> FloatArray:
+def find_entries(matrix: csr_matrix, rows: IntArray, columns: IntArray) -> FloatArray:
     """Entries at the given rows and columns, 0 where there is none."""
     matrix.sort_indices()
-    n_nodes = matrix.shape[0]
-    held = _keys(np.repeat(np.arange(n_nodes), np.diff(matrix.indptr)), matrix.indices, n_nodes)
-    wanted = _keys(rows, columns, n_nodes)
+    n_rows, n_columns = matrix.shape
+    held = _keys(np.repeat(np.arange(n_rows), np.diff(matrix.indptr)), matrix.indices, n_columns)
+    wanted = _keys(rows, columns, n_columns)
     at = np.minimum(np.searchsorted(held, wanted), max(len(held) - 1, 0))
     found = held[at] == wanted if len(held) else np.zeros(len(wanted), dtype=bool)
     values: FloatArray = np.where(found, matrix.data[at] if len(held) else 0, 0)
@@ -74,7 +80,8 @@ def _look_into(
     """``sum_m short[i, m] * long[j, m]`` for pairs (i, j) of rows, by the entries of row i."""
     entries = short[short_rows]
     pair = np.repeat(np.arange(len(short_rows)), np.diff(entries.indptr))
-    found = _find(long, long_rows[pair], entries.indices)
+    needed, place = np.unique(long_rows, return_inverse=True)
+    found = find_entries(long[needed], place[pair], entries.indices)
     total = np.bincount(pair, entries.data * found, minlength=len(short_rows))
     return total.astype(np.float32)
 
@@ -82,10 +89,17 @@ def _look_into(
 def dot_edges(left: FloatArray, right: FloatArray, graph: KnnGraph) -> FloatArray:
     """``left[i] · right[j]`` for every edge (i, j), shape (n_nodes, k)."""
     products = np.empty(graph.neighbours.shape, dtype=np.float32)
+    source = RowSource(right)
     for rows in edge_blocks(graph.n_nodes, graph.k * left.shape[1]):
-        ends = right[graph.neighbours[rows]]  # (block, k, dim)
-        products[rows] = np.matmul(ends, left[rows, :, None])[:, :, 0]
+        ends = source.take(graph.neighbours[rows])  # (block, k, dim)
+        products[rows] = dot_block(left[rows], ends)
     return products
+
+
+def dot_block(left: npt.NDArray[Any], ends: FloatArray) -> FloatArray:
+    """``left[i] · ends[i, j]``, shape (block, k), for ends of shape (block, k, dim)."""
+    products: FloatArray = np.matmul(ends, left.astype(np.float32, copy=False)[:, :, None])
+    return products[:, :, 0]
 
 
 def unit_rows(vectors: FloatArray) -> FloatArray:
@@ -99,5 +113,5 @@ def _edge_rows(graph: KnnGraph) -> IntArray:
     return np.repeat(np.arange(graph.n_nodes), graph.k)
 
 
-def _keys(rows: IntArray, columns: IntArray, n_nodes: int) -> IntArray:
-    return rows.astype(np.int64) * n_nodes + columns
+def _keys(rows: IntArray, columns: IntArray, n_columns: int) -> IntArray:
+    return rows.astype(np.int64) * n_columns + columns

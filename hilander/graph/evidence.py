@@ -10,22 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from hilander.data.arrays import FloatArray
-from hilander.graph.edges import (
-    dot_edges,
-    edge_matrix,
-    logit_of,
-    look_up,
-    overlap_rows,
-    unit_rows,
-)
-from hilander.graph.knn_graph import KnnGraph
+from hilander.data.arrays import FloatArray, read_rows, row_blocks
+from hilander.graph.common_neighbours import CommonLinks, CommonLists, compare_lists, rank_back
+from hilander.graph.edges import dot_block, dot_edges, edge_matrix, logit_of, look_up, unit_rows
+from hilander.graph.knn_graph import KnnGraph, edge_blocks
 from hilander.graph.nodes import Nodes
+from hilander.graph.row_source import RowSource
+from hilander.graph.workers import hire_workers
 
 CLOSE = 5  # how many neighbours count as the closest ones
 _ROW_BLOCK = 4_096
 _BACKGROUND_PAIRS = 100_000
+_TRACE = np.float32(1e-6)  # added to every link, so that one of 0 is still a link
 
 EDGE_EVIDENCE = (
     "affinity",
@@ -110,15 +108,28 @@ def measure_background(features: FloatArray, seed: int = 0) -> Background:
     rng = np.random.default_rng(seed)
     pairs = rng.integers(len(features), size=(2, _BACKGROUND_PAIRS))
     # Places in the order by cosine to the mean, not row numbers, which say nothing about a point.
-    order = np.argsort(np.einsum("id,d->i", features, features.mean(axis=0, dtype=np.float64)))
+    order = np.argsort(_cosine_to_mean(features))
     left, right = order[pairs[:, pairs[0] != pairs[1]]]
+    source = RowSource(features)
     cosine = np.concatenate(
         [
-            np.einsum("id,id->i", features[left[part]], features[right[part]])
+            np.einsum("id,id->i", source.take(left[part]), source.take(right[part]))
             for part in (slice(at, at + _ROW_BLOCK) for at in range(0, len(left), _ROW_BLOCK))
         ]
     )
     return Background(min(float(np.median(cosine)), 0.95))
+
+
+def _cosine_to_mean(features: FloatArray) -> npt.NDArray[np.float64]:
+    """Product of every row with the mean row, shape (n_points,)."""
+    blocks = list(row_blocks(*features.shape))
+    total = np.zeros(features.shape[1])
+    for rows in blocks:
+        total += read_rows(features, rows).sum(axis=0, dtype=np.float64)
+    mean = total / len(features)
+    return np.concatenate(
+        [np.einsum("id,d->i", read_rows(features, rows), mean) for rows in blocks]
+    )
 
 
 def weigh_edges(graph: KnnGraph, nodes: Nodes, background: Background) -> FloatArray:
@@ -136,15 +147,46 @@ def weigh_edges(graph: KnnGraph, nodes: Nodes, background: Background) -> FloatA
     evidence : ndarray of shape (n_nodes, k, n_evidence), float32
         Columns `EDGE_EVIDENCE`, and for super-nodes `SIZE_EVIDENCE` and `LINK_EVIDENCE`.
     """
-    columns = [
-        *_compare_affinities(graph, background),
-        *_compare_lists(graph),
-        *_compare_surroundings(graph, nodes, background),
-    ]
-    if nodes.links is not None:
-        columns += _compare_sizes(graph, nodes, background)
-        columns += _compare_links(graph, nodes, background)
-    return np.stack(columns, axis=-1).astype(np.float32, copy=False)
+    return EdgeEvidence(graph, nodes, background).of(slice(0, graph.n_nodes))
+
+
+class EdgeEvidence:
+    """Evidence of the edges, a block of nodes at a time: all of it takes gigabytes at a million.
+
+    What is costly is worked out once, when it is made; what is cheap, again for each block.
+
+    Parameters
+    ----------
+    graph, nodes, background
+        As for `weigh_edges`.
+    """
+
+    def __init__(self, graph: KnnGraph, nodes: Nodes, background: Background) -> None:
+        self.graph, self.background = graph, background
+        self.super_nodes = nodes.links is not None
+        self.lists = compare_lists(graph, min(CLOSE, graph.k))
+        self._of_nodes = _summarise_affinities(graph, background)
+        self._of_edges = _compare_surroundings(graph, nodes, background)
+        if nodes.links is not None:
+            self._of_edges += _compare_sizes(graph, nodes, background)
+            self._of_edges += _compare_links(graph, nodes, background)
+
+    def of(self, rows: slice) -> FloatArray:
+        """Evidence of the edges of consecutive nodes, shape (block, k, n_evidence)."""
+        columns = [
+            *_compare_affinities(self.graph, rows, self._of_nodes, self.background),
+            *_compare_lists(self.lists, rows),
+            *(column[rows] for column in self._of_edges),
+        ]
+        return _side_by_side(columns)
+
+
+def _side_by_side(columns: list[FloatArray]) -> FloatArray:
+    """Columns of shape (block, k) as one array of shape (block, k, n_columns), float32."""
+    evidence = np.empty((*columns[0].shape, len(columns)), dtype=np.float32)
+    for number, column in enumerate(columns):
+        evidence[..., number] = column
+    return evidence
 
 
 def n_evidence(*, super_nodes: bool) -> int:
@@ -153,37 +195,40 @@ def n_evidence(*, super_nodes: bool) -> int:
     return len(EDGE_EVIDENCE) + extra
 
 
-def _compare_affinities(graph: KnnGraph, background: Background) -> list[FloatArray]:
-    """Each affinity beside the background and beside the other neighbours of both ends."""
-    neighbours = graph.neighbours
+def _summarise_affinities(graph: KnnGraph, background: Background) -> FloatArray:
+    """Mean, best, close and last affinity of each node, above the background, (4, n_nodes)."""
     rise = background.rise(graph.affinity)
-    best, last = rise.max(axis=1), rise.min(axis=1)
-    mean = rise.mean(axis=1)
     close = rise[:, : min(3, graph.k)].mean(axis=1)
+    return np.stack([rise.mean(axis=1), rise.max(axis=1), close, rise.min(axis=1)])
+
+
+def _compare_affinities(
+    graph: KnnGraph, rows: slice, of_nodes: FloatArray, background: Background
+) -> list[FloatArray]:
+    """Each affinity beside the background and beside the other neighbours of both ends."""
+    rise = background.rise(graph.affinity[rows])
+    here = of_nodes[:, rows, None]  # (4, block, 1)
+    there = of_nodes[:, graph.neighbours[rows]]  # (4, block, k)
     columns = [rise]
-    for of_node in (mean, best, close, last):
-        columns += [rise - of_node[:, None], rise - of_node[neighbours]]
-    for of_node in (best, mean):
-        columns += [np.broadcast_to(of_node[:, None], rise.shape), of_node[neighbours]]
+    for own, other in zip(here, there, strict=True):
+        columns += [rise - own, rise - other]
+    mean, best = 0, 1
+    for number in (best, mean):
+        columns += [np.broadcast_to(here[number], rise.shape), there[number]]
     return columns
 
 
-def _compare_lists(graph: KnnGraph) -> list[FloatArray]:
+def _compare_lists(lists: CommonLists, rows: slice) -> list[FloatArray]:
     """Ranks both ways, whether mutual, and the share of neighbours in common."""
-    n_nodes, k = graph.neighbours.shape
-    rank = np.tile(np.arange(1, k + 1, dtype=np.float32), (n_nodes, 1))
-    back = look_up(edge_matrix(graph, rank).T.tocsr(), graph)
-    mutual = back > 0
-    listed = edge_matrix(graph, np.ones_like(rank))
-    close = min(CLOSE, k)
-    listed_close = edge_matrix(graph, (rank <= close).astype(np.float32))
-    listed_close.eliminate_zeros()
+    back = lists.back[rows]
+    k, mutual = back.shape[1], back > 0
+    rank = np.arange(1, k + 1, dtype=np.float32)
     return [
-        np.log(rank),
-        np.log(np.where(mutual, back, np.float32(2 * k))),
+        np.broadcast_to(np.log(rank), back.shape),
+        np.log(np.where(mutual, back, 2 * k).astype(np.float32)),
         mutual.astype(np.float32),
-        overlap_rows(listed, listed, graph) / np.float32(k),
-        overlap_rows(listed_close, listed_close, graph) / np.float32(close),
+        lists.shared[rows] / np.float32(k),
+        lists.shared_close[rows] / np.float32(min(CLOSE, k)),
     ]
 
 
@@ -194,16 +239,38 @@ def _compare_surroundings(
     own = unit_rows(nodes.average) if nodes.links is not None else nodes.identity
     columns: list[FloatArray] = []
     for reach in (graph.k, min(CLOSE, graph.k)):
-        around = np.zeros_like(own)
-        for rank in range(reach):
-            around += own[graph.neighbours[:, rank]]
-        around = unit_rows(around)
-        columns += [
-            background.rise(dot_edges(own, around, graph)),
-            background.rise(dot_edges(around, own, graph)),
-            dot_edges(around, around, graph),
-        ]
+        columns += _compare_around(graph, own, reach)
+    for number in (0, 1, 3, 4):
+        for rows in row_blocks(graph.n_nodes, graph.k):
+            columns[number][rows] = background.rise(columns[number][rows])
     return columns
+
+
+def _compare_around(graph: KnnGraph, own: FloatArray, reach: int) -> list[FloatArray]:
+    """Cosines of i and around j, around i and j, around both, each of shape (n_nodes, k).
+
+    Each block of neighbours is gathered once for all that is asked of it: to gather costs more
+    than to multiply.
+    """
+    neighbours, source = graph.neighbours, RowSource(own)
+    around = np.empty(own.shape, dtype=np.float32)
+    to_around, from_around, both = (np.empty(neighbours.shape, dtype=np.float32) for _ in range(3))
+
+    def look_around(rows: slice) -> None:
+        ends = source.take(neighbours[rows])  # (block, k, dim)
+        around[rows] = unit_rows(ends[:, :reach].sum(axis=1))
+        from_around[rows] = dot_block(around[rows], ends)
+
+    def compare(rows: slice) -> None:
+        ends = np.take(around, neighbours[rows], axis=0, mode="clip")
+        to_around[rows] = dot_block(own[rows], ends)
+        both[rows] = dot_block(around[rows], ends)
+
+    blocks = list(edge_blocks(graph.n_nodes, graph.k * own.shape[1]))
+    with hire_workers(alone=len(blocks) < 2) as workers:
+        workers.map(look_around, blocks)
+        workers.map(compare, blocks)
+    return [to_around, from_around, both]
 
 
 def _compare_sizes(graph: KnnGraph, nodes: Nodes, background: Background) -> list[FloatArray]:
@@ -258,34 +325,61 @@ def look_again(graph: KnnGraph, linkage: FloatArray) -> FloatArray:
     -------
     evidence : ndarray of shape (n_nodes, k, len(SECOND_LOOK)), float32
     """
-    k, neighbours = graph.k, graph.neighbours
-    guess = edge_matrix(graph, linkage + np.float32(1e-6))
-    back = look_up(guess.T.tocsr(), graph)
-    either = guess.maximum(guess.T).tocsr()
-    known = either.copy()
-    known.data = np.ones_like(known.data)
-    both = overlap_rows(either, either, graph)
-    in_common = overlap_rows(known, known, graph)
-    of_i, of_j = overlap_rows(either, known, graph), overlap_rows(known, either, graph)
-    degree = linkage.sum(axis=1)
-    best = linkage.max(axis=1)
-    degree_i, degree_j = np.broadcast_to(degree[:, None], linkage.shape), degree[neighbours]
-    logit, best_logit = logit_of(linkage), logit_of(best)
-    columns = [
-        logit,
-        logit_of(np.maximum(linkage, back)),
-        logit_of(np.where(back > 0, np.minimum(linkage, back), linkage)),
-        both / np.maximum(in_common, 1),
-        both / np.maximum(of_i + of_j - both, 1e-3),
-        (of_i - both) / np.maximum(in_common, 1),
-        (of_j - both) / np.maximum(in_common, 1),
-        in_common / np.float32(k),
-        degree_i / np.float32(k),
-        degree_j / np.float32(k),
-        np.minimum(degree_i, degree_j) / np.float32(k),
-        np.broadcast_to(best_logit[:, None], linkage.shape),
-        best_logit[neighbours],
-        logit - best_logit[:, None],
-        logit - best_logit[neighbours],
-    ]
-    return np.stack(columns, axis=-1).astype(np.float32, copy=False)
+    again = SecondEvidence(graph, linkage, rank_back(graph))
+    evidence = np.empty((*linkage.shape, len(SECOND_LOOK)), dtype=np.float32)
+    for rows in edge_blocks(graph.n_nodes, graph.k * 2 * graph.k):
+        evidence[rows] = again.of(rows)
+    return evidence
+
+
+class SecondEvidence:
+    """Evidence from a first guess, a block of nodes at a time.
+
+    Parameters
+    ----------
+    graph : KnnGraph of n_nodes nodes
+    linkage : ndarray of shape (n_nodes, k)
+        The first guess.
+    back : ndarray of shape (n_nodes, k)
+        Rank of each node in the list of its neighbour, 0 where it is not listed.
+    """
+
+    def __init__(self, graph: KnnGraph, linkage: FloatArray, back: npt.NDArray[np.uint16]) -> None:
+        self.graph, self.linkage, self.back = graph, linkage, back
+        guess = edge_matrix(graph, linkage + _TRACE)
+        self.common = CommonLinks(guess.maximum(guess.T).tocsr(), graph)
+        self.degree = linkage.sum(axis=1)
+        self.best_logit = logit_of(linkage.max(axis=1))
+
+    def of(self, rows: slice) -> FloatArray:
+        """Evidence of the edges of consecutive nodes, shape (block, k, len(SECOND_LOOK))."""
+        k, neighbours = np.float32(self.graph.k), self.graph.neighbours[rows]
+        linkage, place = self.linkage[rows], self.back[rows].astype(np.int64)
+        listed_back = place > 0
+        back = self.linkage[neighbours, np.maximum(place - 1, 0)] + _TRACE
+        back = np.where(listed_back, back, np.float32(0))
+        in_common, of_i, of_j, both = self.common.of(rows)
+        some = np.maximum(in_common, 1)
+        degree_i = np.broadcast_to(self.degree[rows, None], linkage.shape)
+        degree_j = self.degree[neighbours]
+        logit, best_i, best_j = (
+            logit_of(linkage), self.best_logit[rows, None], self.best_logit[neighbours]
+        )  # fmt: skip
+        columns = [
+            logit,
+            logit_of(np.maximum(linkage, back)),
+            logit_of(np.where(listed_back, np.minimum(linkage, back), linkage)),
+            both / some,
+            both / np.maximum(of_i + of_j - both, 1e-3),
+            (of_i - both) / some,
+            (of_j - both) / some,
+            in_common / k,
+            degree_i / k,
+            degree_j / k,
+            np.minimum(degree_i, degree_j) / k,
+            np.broadcast_to(best_i, linkage.shape),
+            best_j,
+            logit - best_i,
+            logit - best_j,
+        ]
+        return _side_by_side(columns)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from hilander.data.arrays import FloatArray, IntArray
+from hilander.data.arrays import FloatArray, IntArray, row_blocks
 from hilander.data.writing import write_atomically
 from hilander.errors import FileFormatError, GraphError
+from hilander.graph.search_report import SearchReport
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -34,6 +35,8 @@ class KnnGraph:
         Row ``i`` names the neighbours of node ``i``, most similar first.
     affinity : ndarray of shape (n_nodes, k), float32
         Their cosine similarity to node ``i``, in [-1, 1].
+    search : SearchReport, optional
+        How the neighbours were found; None where that is not known.
 
     Raises
     ------
@@ -44,6 +47,7 @@ class KnnGraph:
 
     neighbours: IntArray
     affinity: FloatArray
+    search: SearchReport | None = None
 
     def __post_init__(self) -> None:
         # Read-only memory, such as a mapped file, is copied: torch cannot look at it.
@@ -78,7 +82,8 @@ class KnnGraph:
         """Write the graph to one `.npz` file and give its path."""
         target = Path(path)
         with write_atomically(target) as temporary, open(temporary, "wb") as stream:
-            np.savez(stream, neighbours=self.neighbours, affinity=self.affinity)
+            told = "" if self.search is None else self.search.to_json()
+            np.savez(stream, neighbours=self.neighbours, affinity=self.affinity, search=told)
         return target
 
     @classmethod
@@ -89,12 +94,14 @@ class KnnGraph:
             # Opened here: numpy leaves the file of a damaged archive open.
             with open(source, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
                 neighbours, affinity = arrays["neighbours"], arrays["affinity"]
+                told = str(arrays["search"]) if "search" in arrays else ""
+                search = SearchReport.from_json(told) if told else None
         except FileNotFoundError:
             raise FileFormatError(f"{source} does not exist; give a file that save wrote") from None
         except Exception as error:
             message = f"{source} is not a k-NN graph ({error}); give a file that save wrote"
             raise FileFormatError(message) from error
-        return cls(neighbours, affinity)
+        return cls(neighbours, affinity, search)
 
 
 def edge_blocks(n_nodes: int, numbers_per_node: int) -> Iterator[slice]:
@@ -138,17 +145,23 @@ def _check_neighbours(neighbours: IntArray) -> None:
             f"neighbours must lie in [0, {n_nodes - 1}], got {low if low < 0 else high}; "
             "a graph over other points, or -1 for a missing neighbour, cannot be used"
         )
-    own = np.flatnonzero((neighbours == np.arange(n_nodes)[:, None]).any(axis=1))
+    for rows in row_blocks(n_nodes, k):
+        _check_names(neighbours[rows], rows.start)
+
+
+def _check_names(neighbours: IntArray, first: int) -> None:
+    """Refuse a block of rows, the first of number `first`, that name themselves or one twice."""
+    itself = np.arange(first, first + len(neighbours))[:, None]
+    own = np.flatnonzero((neighbours == itself).any(axis=1))
     if len(own):
         raise GraphError(
-            f"node {own[0]} is listed as its own neighbour; drop the self column "
+            f"node {first + own[0]} is listed as its own neighbour; drop the self column "
             "(k counts neighbours, not the node)"
         )
-    if k > 1:
-        ordered = np.sort(neighbours, axis=1)
-        twice = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
-        if len(twice):
-            raise GraphError(f"node {twice[0]} lists a neighbour twice; each may appear once")
+    ordered = np.sort(neighbours, axis=1)
+    twice = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+    if len(twice):
+        raise GraphError(f"node {first + twice[0]} lists a neighbour twice; each may appear once")
 
 
 def _check_affinity(affinity: FloatArray) -> None:

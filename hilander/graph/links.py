@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from hilander.data.arrays import FloatArray, IntArray
+from hilander.errors import GraphError
 from hilander.graph.knn_graph import KnnGraph
 
 
@@ -15,7 +17,8 @@ from hilander.graph.knn_graph import KnnGraph
 class Links:
     """Edges of the points that cross between clusters, summed over each pair of clusters.
 
-    Every matrix is sparse, symmetric, of shape (n_nodes, n_nodes), with an empty diagonal.
+    Every matrix is sparse, symmetric, of shape (n_nodes, n_nodes), with an empty diagonal; all
+    have their entries at the same places.
 
     Parameters
     ----------
@@ -32,14 +35,20 @@ class Links:
     linkage: csr_matrix
     log_odds: csr_matrix
 
+    def __post_init__(self) -> None:
+        for matrix in (self.affinity, self.best, self.linkage, self.log_odds):
+            if not np.array_equal(matrix.indices, self.count.indices):
+                raise GraphError("the matrices of links differ in their entries; collect them anew")
+
     def merge(self, labels: IntArray, n_clusters: int) -> Links:
         """Sum the links of nodes that go into one cluster."""
-        summed = [
-            sum_pairs(*_entries(matrix, labels), n_clusters)
-            for matrix in (self.count, self.affinity, self.linkage, self.log_odds)
-        ]
-        best = best_pairs(*_entries(self.best, labels), n_clusters)
-        return Links(summed[0], summed[1], best, summed[2], summed[3])
+        rows = np.repeat(np.arange(len(labels)), np.diff(self.count.indptr))
+        here, there = labels[rows], labels[self.count.indices]
+        # Every link stands in the matrix twice, once for each of its ends.
+        once = (here != there) & (rows < self.count.indices)
+        held = (self.count, self.affinity, self.best, self.linkage, self.log_odds)
+        values = [matrix.data[once] for matrix in held]
+        return _collect(here[once], there[once], values, n_clusters)
 
 
 def cross_links(
@@ -55,43 +64,40 @@ def cross_links(
         Cluster of each point.
     n_clusters : int
     """
-    here, there = np.repeat(labels, graph.k), labels[graph.neighbours.ravel()]
-    crosses = here != there
-    rows = np.concatenate([here[crosses], there[crosses]])
-    columns = np.concatenate([there[crosses], here[crosses]])
-
-    def both_ways(values: FloatArray) -> FloatArray:
-        return np.tile(values.ravel()[crosses], 2)
-
-    affinity = both_ways(graph.affinity)
-    return Links(
-        count=sum_pairs(rows, columns, np.ones_like(affinity), n_clusters),
-        affinity=sum_pairs(rows, columns, affinity, n_clusters),
-        best=best_pairs(rows, columns, affinity, n_clusters),
-        linkage=sum_pairs(rows, columns, both_ways(linkage), n_clusters),
-        log_odds=sum_pairs(rows, columns, both_ways(log_odds), n_clusters),
-    )
+    there = labels[graph.neighbours]
+    crosses = there != labels[:, None]
+    here = np.repeat(labels, crosses.sum(axis=1))
+    affinity = graph.affinity[crosses]
+    values = [np.ones_like(affinity), affinity, affinity, linkage[crosses], log_odds[crosses]]
+    return _collect(here, there[crosses], values, n_clusters)
 
 
-def sum_pairs(rows: IntArray, columns: IntArray, values: FloatArray, n_nodes: int) -> csr_matrix:
-    """A sparse matrix of the sums of the values of each pair."""
-    matrix = csr_matrix((values, (rows, columns)), (n_nodes, n_nodes))
-    matrix.sum_duplicates()
+def _collect(here: IntArray, there: IntArray, values: list[FloatArray], n_nodes: int) -> Links:
+    """Links from single ones: count, affinity, best, linkage and log-odds of each.
+
+    They are brought into order once, for all five, by the pair of their ends.
+    """
+    low, high = np.minimum(here, there).astype(np.int64), np.maximum(here, there)
+    key = low * n_nodes + high
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    starts = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.arange(0)
+    pair = key[starts]
+    combine = (np.add, np.add, np.maximum, np.add, np.add)
+    matrices = []
+    for of_single, join in zip(values, combine, strict=True):
+        sorted_values = of_single[order].astype(np.float64)
+        joined = join.reduceat(sorted_values, starts) if len(key) else sorted_values
+        matrices.append(_both_ways(pair // n_nodes, pair % n_nodes, joined, n_nodes))
+    return Links(*matrices)
+
+
+def _both_ways(
+    low: IntArray, high: IntArray, values: npt.NDArray[np.float64], n_nodes: int
+) -> csr_matrix:
+    """A symmetric matrix from the entries above its diagonal; an entry of 0 is kept as one."""
+    rows, columns = np.concatenate([low, high]), np.concatenate([high, low])
+    entries = np.tile(values.astype(np.float32), 2)
+    matrix = csr_matrix((entries, (rows, columns)), (n_nodes, n_nodes))
+    matrix.sort_indices()
     return matrix
-
-
-def best_pairs(rows: IntArray, columns: IntArray, values: FloatArray, n_nodes: int) -> csr_matrix:
-    """A sparse matrix of the largest value of each pair."""
-    order = np.lexsort((values, columns, rows))
-    rows, columns, values = rows[order], columns[order], values[order]
-    last = np.ones(len(rows), dtype=bool)
-    last[:-1] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
-    return csr_matrix((values[last], (rows[last], columns[last])), (n_nodes, n_nodes))
-
-
-def _entries(matrix: csr_matrix, labels: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Entries between different clusters, under the clusters' numbers."""
-    rows = labels[np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))]
-    columns = labels[matrix.indices]
-    crosses = rows != columns
-    return rows[crosses], columns[crosses], matrix.data[crosses]

@@ -17,7 +17,8 @@ class Nodes:
     Parameters
     ----------
     identity : ndarray of shape (n_nodes, dim), float32
-        Feature of each node's peak, of unit length.
+        Feature of each node's peak, of unit length. Points may be stored as float16, and in a
+        mapped file; whoever gathers them makes float32 of it.
     total : ndarray of shape (n_nodes, dim), float32
         Sum of the features of each node's points. Kept in place of the mean so that merging two
         nodes is an addition.

@@ -1,42 +1,120 @@
-"""k-NN search: one function in, indices out, so that the engine behind it can change."""
+"""k-NN search: one function in, a graph out, so that the engine behind it can change."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 from tqdm import tqdm
 
-from hilander.data.arrays import FloatArray, IntArray
+from hilander.data.arrays import FloatArray, IntArray, drop_pages
 from hilander.errors import GraphError
+from hilander.graph.block_join import Joiner
+from hilander.graph.block_plan import BlockPlan, plan_blocks
+from hilander.graph.cell_search import SampleDraw, plan_cells, search_cells
+from hilander.graph.copies import Copies, find_copies, spread_to_copies
+from hilander.graph.exact_search import n_exact_pairs, search_exactly
+from hilander.graph.gpu_search import can_search_on_gpu, search_on_gpu
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
+from hilander.graph.nearest_lists import NearestLists
+from hilander.graph.recall import KnownRows, measure_recall, sample_rows, search_rows
+from hilander.graph.row_source import RowSource
+from hilander.graph.search_progress import SearchProgress
+from hilander.graph.search_report import SearchReport
+from hilander.graph.workers import Workers, hire_workers
 
-_QUERY_BLOCK = 16_384
+# Candidates beyond k: their similarity is computed once more, in a fixed order of summation, and
+# may then change places with the last of the k.
+_SPARE = 2
+# Below this many rows a second thread costs more than it brings.
+_ALONE_BELOW = 2_048
 _QUIET_BELOW = 50_000
+# Cells are quicker from some 12,000 rows on; up to this many, being exact costs a few seconds.
+_EXACT_UP_TO = 30_000
+_SAMPLE = 1_024
+# Cells are used if they need at most this share of the products of an exact search.
+_DEAREST_CELLS = 0.8
 
 
-def build_knn_graph(features: FloatArray, k: int, *, verbose: bool = False) -> KnnGraph:
+@dataclass(frozen=True)
+class _Wish:
+    recall: float
+    seed: int
+    verbose: bool
+    progress: SearchProgress
+
+
+def build_knn_graph(
+    features: npt.NDArray[Any],
+    k: int,
+    *,
+    verbose: bool = False,
+    recall: float = 0.95,
+    memory: float | None = None,
+    seed: int = 0,
+    progress: SearchProgress | None = None,
+) -> KnnGraph:
     """Find the k nearest neighbours of every row by cosine.
 
-    The search is exact. A row is never its own neighbour, even when others equal it; neighbours
-    are ordered by affinity and, where affinities are equal, by index.
+    A row is never its own neighbour, even when others equal it; neighbours are ordered by affinity
+    and, where affinities are equal, by index.
 
     Parameters
     ----------
-    features : ndarray of shape (n_nodes, dim), float32
-        L2-normalised rows.
+    features : ndarray of shape (n_nodes, dim), float32 or float16, also a mapped file
+        L2-normalised rows. No second copy of them is made.
     k : int
         Number of neighbours, the node itself not counted.
     verbose : bool
         Draw a progress bar for large inputs (only on a terminal).
+    recall : float, in (0, 1]
+        Share of the true neighbours that an approximate search must find on a sample; 1 for an
+        exact search.
+    memory : float, optional
+        Bytes that the search may take beyond the features.
+    seed : int
+        Of the sample and the lists.
+    progress : SearchProgress, optional
+        A `KeptSearch` goes on from where an earlier one with the same arguments was killed.
 
     Returns
     -------
     graph : KnnGraph of n_nodes nodes
+        Its `search` says how it was found, and the recall that was measured.
+
+    Raises
+    ------
+    GraphError
+        k is too large, the recall means nothing, or the memory is too small.
     """
     check_k(k, len(features))
-    found = _search_exactly(features, k + 1, verbose)
-    # Ordered before one is dropped: the engine names equal ones in an order of its own.
-    ordered, affinity = _order_edges(found, edge_affinity(features, found))
-    return KnnGraph(*_drop_self(ordered, affinity))
+    if not 0 < recall <= 1:
+        raise GraphError(f"recall={recall!r} is not a share; use a number above 0, at most 1")
+    started = perf_counter()
+    source = RowSource(features)
+    copies = find_copies(source.features)
+    if copies is not None:
+        source = RowSource(features, copies.first)
+    width = min(k, len(source) - 1)
+    plan = plan_blocks(len(source), source.dim, width + _SPARE, memory)
+    progress = progress or SearchProgress()
+    wish = _Wish(recall, seed, verbose and len(source) > _QUIET_BELOW, progress)
+    with hire_workers(alone=len(source) < _ALONE_BELOW, product=plan.product) as workers:
+        lists, report, known = _search(source, width, workers, plan, wish)
+        neighbours, affinity = _settle(source, lists, width, workers)
+    del lists
+    if known is not None:
+        report = replace(report, recall=measure_recall(known, affinity))
+    if copies is not None:
+        neighbours, affinity = _write_out_copies(source, copies, neighbours, affinity, k)
+    drop_pages(features)
+    report = replace(report, seconds=perf_counter() - started)
+    return KnnGraph(neighbours, affinity, report)
 
 
 def check_k(k: int, n_nodes: int) -> None:
@@ -49,7 +127,7 @@ def check_k(k: int, n_nodes: int) -> None:
         raise GraphError(f"k={k} needs {k + 1} embeddings, got only {n_nodes}; {advice}")
 
 
-def edge_affinity(features: FloatArray, neighbours: IntArray) -> FloatArray:
+def edge_affinity(features: npt.NDArray[Any], neighbours: IntArray) -> FloatArray:
     """Cosine of each edge, summed in one fixed order so that equal rows give equal values.
 
     Parameters
@@ -62,43 +140,79 @@ def edge_affinity(features: FloatArray, neighbours: IntArray) -> FloatArray:
     -------
     affinity : ndarray of shape (n_nodes, k), in [-1, 1]
     """
+    source = RowSource(features)
     affinity = np.empty(neighbours.shape, dtype=np.float32)
     for rows in edge_blocks(len(neighbours), neighbours.shape[1] * features.shape[1]):
-        ends = features[neighbours[rows]]  # (block, k, dim)
-        affinity[rows] = np.einsum("ikd,id->ik", ends, features[rows])
+        affinity[rows] = _block_affinity(source, rows, neighbours[rows])
+    return affinity
+
+
+def _search(
+    source: RowSource, width: int, workers: Workers, plan: BlockPlan, wish: _Wish
+) -> tuple[NearestLists, SearchReport, KnownRows | None]:
+    """Fill lists of candidates by the cheapest way, and say which that was."""
+    count = min(width + _SPARE, len(source) - 1)
+    lists = NearestLists(len(source), count)
+    if len(source) > _EXACT_UP_TO and can_search_on_gpu(count):
+        # A card too small for the rows is as good as none.
+        with suppress(RuntimeError):
+            _follow(search_on_gpu(source, lists), len(source), wish)
+            return lists, SearchReport("gpu"), None
+    joiner = Joiner(source, lists, workers, plan.batch, wish.progress)
+    wish.progress.restore(lists)
+    if wish.recall < 1 and len(source) > _EXACT_UP_TO:
+        rows = sample_rows(len(source), _SAMPLE, wish.seed)
+        known = search_rows(source, rows, width, workers)
+        draw = SampleDraw(wish.seed, plan.sample)
+        cells = plan_cells(source, known, wish.recall, workers, draw)
+        # An exact search computes each pair once, for both of its rows.
+        if cells.cost <= _DEAREST_CELLS * len(source) / 2:
+            _follow(search_cells(joiner, cells, plan), int(cells.pairs * len(source)), wish)
+            n_lists = len(cells.centres)
+            return lists, SearchReport("cells", n_lists=n_lists, n_probes=cells.probes), known
+    _follow(search_exactly(joiner, plan.block), n_exact_pairs(len(source), plan.block), wish)
+    return lists, SearchReport("exact"), None
+
+
+def _follow(steps: Iterable[int], total: int, wish: _Wish) -> None:
+    """Go through the steps of a search, drawing a bar where one is wished for."""
+    hide = None if wish.verbose else True
+    with tqdm(total=total, desc="search", unit="", unit_scale=True, disable=hide) as bar:
+        for done in steps:
+            bar.update(done)
+
+
+def _settle(
+    source: RowSource, lists: NearestLists, width: int, workers: Workers
+) -> tuple[IntArray, FloatArray]:
+    """Order the candidates by a similarity that does not depend on blocks, and cut to width."""
+    neighbours = np.empty((len(source), width), dtype=np.int64)
+    affinity = np.empty((len(source), width), dtype=np.float32)
+
+    def settle_block(rows: slice) -> None:
+        found = np.sort(lists.column[rows], axis=1)
+        value = _block_affinity(source, rows, found)
+        order = np.argsort(-value, axis=1, kind="stable")[:, :width]
+        neighbours[rows] = np.take_along_axis(found, order, axis=1)
+        affinity[rows] = np.take_along_axis(value, order, axis=1)
+
+    workers.map(settle_block, edge_blocks(len(source), max(1, lists.count) * source.dim))
+    return neighbours, affinity
+
+
+def _block_affinity(source: RowSource, rows: slice, neighbours: npt.NDArray[Any]) -> FloatArray:
+    """Cosine of the edges of consecutive rows, shape (block, k)."""
+    ends = source.take(neighbours.ravel()).reshape(*neighbours.shape, source.dim)
+    affinity: FloatArray = np.einsum("ikd,id->ik", ends, source.block(rows.start, rows.stop))
     return np.clip(affinity, -1.0, 1.0, out=affinity)
 
 
-def _search_exactly(features: FloatArray, count: int, verbose: bool) -> IntArray:
-    """Indices of the `count` most similar rows of each row, shape (n_nodes, count)."""
-    import faiss
-
-    index = faiss.IndexFlatIP(features.shape[1])
-    index.add(features)
-    found = np.empty((len(features), count), dtype=np.int64)
-    starts = range(0, len(features), _QUERY_BLOCK)
-    hide = None if verbose and len(features) > _QUIET_BELOW else True
-    for start in tqdm(starts, desc="search", unit="block", disable=hide):
-        rows = slice(start, start + _QUERY_BLOCK)
-        found[rows] = index.search(features[rows], count)[1]
-    return found
-
-
-def _drop_self(found: IntArray, affinity: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Remove each row's own index from shape (n, k + 1), or its last entry if it is not there."""
-    is_self = found == np.arange(len(found))[:, None]
-    is_self[~is_self.any(axis=1), -1] = True
-    shape = (len(found), -1)
-    return found[~is_self].reshape(shape), affinity[~is_self].reshape(shape)
-
-
-def _order_edges(neighbours: IntArray, affinity: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Sort each row by falling affinity, equal ones by rising index."""
-    by_index = np.argsort(neighbours, axis=1, kind="stable")
-    neighbours = np.take_along_axis(neighbours, by_index, axis=1)
-    affinity = np.take_along_axis(affinity, by_index, axis=1)
-    by_affinity = np.argsort(-affinity, axis=1, kind="stable")
-    return (
-        np.take_along_axis(neighbours, by_affinity, axis=1),
-        np.take_along_axis(affinity, by_affinity, axis=1),
-    )
+def _write_out_copies(
+    source: RowSource, copies: Copies, neighbours: IntArray, affinity: FloatArray, k: int
+) -> tuple[IntArray, FloatArray]:
+    """Turn neighbours among distinct rows into neighbours among all of them."""
+    itself = np.arange(len(source))[:, None]
+    own = np.empty((len(source), 1), dtype=np.float32)
+    for rows in edge_blocks(len(source), source.dim):
+        own[rows] = _block_affinity(source, rows, itself[rows])
+    return spread_to_copies(copies, np.hstack([itself, neighbours]), np.hstack([own, affinity]), k)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import torch
 
 from hilander.errors import SettingError
+from hilander.graph.workers import hire_workers
 
 
 def choose_device(device: str = "auto") -> torch.device:
@@ -26,3 +29,29 @@ def choose_device(device: str = "auto") -> torch.device:
         reason = str(error).splitlines()[0]
         raise SettingError(f"device={device!r} is not usable here ({reason}); use 'auto'") from None
     return chosen
+
+
+def run_blocks(
+    function: Callable[[slice], None], blocks: Iterable[slice], place: torch.device
+) -> None:
+    """Work on blocks of nodes that do not depend on each other, on all cores.
+
+    A block fits the processor's cache, so it is too small for two threads to share: each takes
+    blocks of its own, and the numbers do not depend on how many threads there are.
+
+    Parameters
+    ----------
+    function : callable (rows) -> None
+        Writes its results where they belong.
+    blocks : iterable of slice
+    place : torch device
+        A GPU is given one block at a time.
+    """
+    blocks = list(blocks)
+    n_threads = torch.get_num_threads()
+    with hire_workers(alone=place.type != "cpu" or len(blocks) < 2) as workers:
+        torch.set_num_threads(1)
+        try:
+            workers.map(function, blocks)
+        finally:
+            torch.set_num_threads(n_threads)

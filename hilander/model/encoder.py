@@ -6,6 +6,8 @@ same code serves the whole graph, a block of it at inference and a mini-batch in
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -49,6 +51,15 @@ def convolution_weights(affinity: Tensor) -> Tensor:
     return torch.where(total > 0, positive / total.clamp(min=1e-12), even)
 
 
+class Table(Protocol):
+    """Rows of features, stored in whatever way; see `hilander.model.node_table`."""
+
+    @property
+    def n_nodes(self) -> int: ...  # noqa: D102
+    def rows(self, rows: slice) -> Tensor: ...  # noqa: D102
+    def mix(self, neighbours: Tensor, weights: Tensor) -> Tensor: ...  # noqa: D102
+
+
 class GraphConvolution(nn.Module):
     """``h'_i = relu(W [h_i, sum_j w_ij h_j] + b)`` with w the affinities, each row summing to 1."""
 
@@ -72,6 +83,31 @@ class GraphConvolution(nn.Module):
         """
         mixed = mix_neighbours(x, neighbours, convolution_weights(affinity))
         return F.relu(self.linear(torch.cat([x.index_select(0, centres), mixed], dim=1)))
+
+    def node_terms(self, shown: Tensor) -> Tensor:
+        """Nothing is known of a node before its neighbours are: shape (block, 0)."""
+        return shown[:, :0]
+
+    def encode_block(
+        self, table: Table, terms: Tensor, rows: slice, neighbours: Tensor, affinity: Tensor
+    ) -> Tensor:
+        """What `forward` gives for consecutive centres, from a table.
+
+        Parameters
+        ----------
+        table : Table of n_nodes rows
+        terms : Tensor of shape (n_nodes, n_terms)
+            `node_terms` of all rows.
+        rows : slice
+            The centres.
+        neighbours, affinity : Tensor of shape (n_centres, k)
+
+        Returns
+        -------
+        encoded : Tensor of shape (n_centres, width_out)
+        """
+        mixed = table.mix(neighbours, convolution_weights(affinity))
+        return F.relu(self.linear(torch.cat([table.rows(rows), mixed], dim=1)))
 
 
 class GraphAttention(nn.Module):
@@ -110,6 +146,26 @@ class GraphAttention(nn.Module):
             outputs.append(self._mix_and_map(x, neighbours, alpha[:, :, head].contiguous(), head))
         mean = torch.stack(outputs).mean(dim=0) if self.heads > 1 else outputs[0]
         return F.relu(mean + self.bias.mean(dim=0))
+
+    def node_terms(self, shown: Tensor) -> Tensor:
+        """What each node adds to the logits as a neighbour and as a centre, (block, 2 * heads)."""
+        vectors = [
+            torch.einsum("how,ho->wh", self.weight, attend)
+            for attend in (self.attend_source, self.attend_centre)
+        ]
+        return shown @ torch.cat(vectors, dim=1)
+
+    def encode_block(
+        self, table: Table, terms: Tensor, rows: slice, neighbours: Tensor, affinity: Tensor
+    ) -> Tensor:
+        """What `forward` gives for consecutive centres (see `GraphConvolution.encode_block`)."""
+        from_source = F.embedding(neighbours, terms)[:, :, : self.heads]
+        from_centre = terms[rows, self.heads :].unsqueeze(1)
+        alpha = F.leaky_relu(from_source + from_centre, _NEGATIVE_SLOPE).softmax(dim=1)
+        total = torch.zeros(len(neighbours), self.width_out, device=neighbours.device)
+        for head, weight in enumerate(self.weight):
+            total += table.mix(neighbours, alpha[:, :, head].contiguous()) @ weight.T
+        return F.relu(total / self.heads + self.bias.mean(dim=0))
 
     def _mix_and_map(self, x: Tensor, neighbours: Tensor, alpha: Tensor, head: int) -> Tensor:
         """``W sum_j alpha_ij h_j`` for one head, shape (n_centres, width_out)."""

@@ -41,8 +41,8 @@ class EvidenceLearning:
     """
 
     epochs: int = 24
-    batch_size: int = 4096
-    learning_rate: float = 3e-3
+    batch_size: int = 2048
+    learning_rate: float = 4e-3
     weight_decay: float = 1e-3
     most_points: int = 8000
 
@@ -181,7 +181,8 @@ def _train_epoch(
         for group in optimizer.param_groups:
             group["lr"] = rate
         batch = draw(settings.batch_size, rng).to(evidence.device)
-        loss = edge_loss(look(evidence[batch]), same[batch])
+        logits = look.ask_members(evidence[batch])
+        loss = edge_loss(logits, same[batch].expand_as(logits))
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()

@@ -7,6 +7,7 @@ weights of their own, for super-nodes show more.
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from numbers import Integral
 from typing import Any
@@ -20,20 +21,23 @@ from hilander.data.arrays import FloatArray
 from hilander.errors import ModelError, SettingError
 from hilander.graph import (
     Background,
+    EdgeEvidence,
     EdgeScores,
     KnnGraph,
     Nodes,
+    SecondEvidence,
     edge_density,
     join_copies,
     look_again,
     measure_background,
     n_evidence,
-    weigh_edges,
 )
 from hilander.graph.evidence import SECOND_LOOK
-from hilander.model.device import choose_device
+from hilander.graph.knn_graph import edge_blocks
+from hilander.model.device import choose_device, run_blocks
 
-_EDGE_BLOCK = 262_144
+_EDGE_BLOCK = 16_384  # the layers of so many edges stay in the processor's cache
+_NUMBERS_PER_EDGE = 128  # evidence and layers, which a block shall hold in the cache
 _FARTHEST = 6.0  # standard deviations beyond which evidence says no more
 _CERTAIN = 10.0  # a logit that leaves no doubt
 
@@ -45,16 +49,20 @@ class EvidenceSettings:
     Parameters
     ----------
     hidden : int
-        Width of each look's two hidden layers.
+        Width of the two hidden layers of each member.
+    members : int
+        Small networks in each look, whose logits are averaged. Where the data are unlike the
+        training set they disagree, and their mean is more careful than any one of them.
     """
 
-    hidden: int = 64
+    hidden: int = 32
+    members: int = 5
 
     def __post_init__(self) -> None:
-        hidden: Any = self.hidden
-        if not isinstance(hidden, Integral) or hidden < 1:
-            raise SettingError(f"hidden={hidden!r} must be a whole number >= 1")
-        object.__setattr__(self, "hidden", int(hidden))  # a numpy integer has no place in JSON
+        for name, value in asdict(self).items():
+            if not isinstance(value, Integral) or value < 1:
+                raise SettingError(f"{name}={value!r} must be a whole number >= 1")
+            object.__setattr__(self, name, int(value))  # a numpy integer has no place in JSON
 
     def to_dict(self) -> dict[str, Any]:
         """Give the settings as plain values for JSON."""
@@ -63,27 +71,61 @@ class EvidenceSettings:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> EvidenceSettings:
         """Rebuild settings from `to_dict`."""
-        if set(values) != {"hidden"}:
+        if set(values) != {"hidden", "members"}:
             raise ModelError(f"the model's settings {sorted(values)} are not of this version")
         return cls(**values)
 
 
-class Look(nn.Module):
-    """A small network on standardised evidence: one logit for each edge."""
+class Members(nn.Module):
+    """One linear layer for each member of a look, all in one product.
 
-    def __init__(self, width: int, hidden: int) -> None:
+    Parameters
+    ----------
+    members, width, out : int
+    """
+
+    def __init__(self, members: int, width: int, out: int) -> None:
+        super().__init__()
+        bound = 1 / math.sqrt(width)
+        self.weight = nn.Parameter(torch.empty(members, width, out).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(members, 1, out).uniform_(-bound, bound))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """From shape (members, n, width) to (members, n, out)."""
+        return torch.baddbmm(self.bias, x, self.weight)
+
+
+class Look(nn.Module):
+    """A few small networks on standardised evidence: one logit for each edge, their mean.
+
+    Parameters
+    ----------
+    width : int
+        Columns of the evidence.
+    settings : EvidenceSettings
+    """
+
+    def __init__(self, width: int, settings: EvidenceSettings) -> None:
         super().__init__()
         self.register_buffer("centre", torch.zeros(width))
         self.register_buffer("scale", torch.ones(width))
+        members, hidden = settings.members, settings.hidden
+        self.members = members
         self.layers = nn.Sequential(
-            nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, hidden), nn.GELU(),
-            nn.Linear(hidden, 1),
+            Members(members, width, hidden), nn.GELU(),
+            Members(members, hidden, hidden), nn.GELU(),
         )  # fmt: skip
+        self.last = Members(members, hidden, 1)
 
     def forward(self, evidence: Tensor) -> Tensor:
         """Logits of shape (n_edges,) from evidence of shape (n_edges, width)."""
-        standard = (evidence - self.centre) / self.scale
-        logits: Tensor = self.layers(standard.clamp(-_FARTHEST, _FARTHEST)).squeeze(-1)
+        return self.ask_members(evidence).mean(dim=0)
+
+    def ask_members(self, evidence: Tensor) -> Tensor:
+        """Logits of each member, shape (members, n_edges)."""
+        standard = ((evidence - self.centre) / self.scale).clamp(-_FARTHEST, _FARTHEST)
+        hidden = self.layers(standard.expand(self.members, *standard.shape))
+        logits: Tensor = self.last(hidden).squeeze(-1)
         return logits
 
     def adapt(self, centre: Tensor, scale: Tensor) -> None:
@@ -93,12 +135,15 @@ class Look(nn.Module):
 
     def abstain(self) -> None:
         """Say no to every edge: what is right for a look that nothing could be learnt for."""
-        last = self.layers[-1]
-        if not isinstance(last, nn.Linear):
-            raise TypeError("the last layer of a look is not linear")
         with torch.no_grad():
-            last.weight.zero_()
-            last.bias.fill_(-_CERTAIN)
+            self.last.weight.zero_()
+            self.last.bias.fill_(-_CERTAIN)
+
+    def rescale(self, slope: float, offset: float) -> None:
+        """Turn each logit z into ``slope * z + offset``."""
+        with torch.no_grad():
+            self.last.weight.mul_(slope)
+            self.last.bias.mul_(slope).add_(offset)
 
     def judge(self, evidence: FloatArray) -> FloatArray:
         """Probabilities of shape (n_nodes, k) from evidence of shape (n_nodes, k, width)."""
@@ -126,9 +171,7 @@ class EvidenceNetwork(nn.Module):
         self.settings = settings
         for name, super_nodes in (("points", False), ("clusters", True)):
             width = n_evidence(super_nodes=super_nodes)
-            looks = nn.ModuleList(
-                [Look(width, settings.hidden), Look(width + len(SECOND_LOOK), settings.hidden)]
-            )
+            looks = nn.ModuleList([Look(width, settings), Look(width + len(SECOND_LOOK), settings)])
             self.add_module(name, looks)
 
     def looks(self, *, super_nodes: bool) -> tuple[Look, Look]:
@@ -143,6 +186,29 @@ class EvidenceNetwork(nn.Module):
         """Linkage of every edge, shape (n_nodes, k), from both looks."""
         first, second = self.looks(super_nodes=super_nodes)
         return second.judge(add_second_look(graph, evidence, first.judge(evidence)))
+
+    def judge_blocks(self, graph: KnnGraph, evidence: EdgeEvidence) -> FloatArray:
+        """What `judge` gives, without the evidence of all edges at once.
+
+        The evidence of a block of nodes is made, judged and dropped, for each look anew.
+        """
+        first, second = self.looks(super_nodes=evidence.super_nodes)
+        place = first.centre.device
+        guess, linkage = np.empty((2, graph.n_nodes, graph.k), dtype=np.float32)
+        blocks = list(edge_blocks(graph.n_nodes, graph.k * _NUMBERS_PER_EDGE))
+
+        def look(rows: slice) -> None:
+            guess[rows] = first.judge(evidence.of(rows))
+
+        run_blocks(look, blocks, place)
+        more = SecondEvidence(graph, guess, evidence.lists.back)
+
+        def look_again(rows: slice) -> None:
+            seen = np.concatenate([evidence.of(rows), more.of(rows)], axis=-1)
+            linkage[rows] = second.judge(seen)
+
+        run_blocks(look_again, blocks, place)
+        return linkage
 
 
 def add_second_look(graph: KnnGraph, evidence: FloatArray, guess: FloatArray) -> FloatArray:
@@ -178,14 +244,18 @@ class EvidencePredictor:
         self.network, self.device = network, device
         self._background: Background | None = None
 
+    def begin(self, features: FloatArray) -> None:
+        """Measure the background of points whose scores are known from an earlier run."""
+        self._background = measure_background(features)
+
     def __call__(self, graph: KnnGraph, nodes: Nodes) -> EdgeScores:
         """Linkage of every edge and density of every node."""
         super_nodes = nodes.links is not None
         if not super_nodes or self._background is None:
             self._background = measure_background(nodes.identity)
         network = self.network.to(choose_device(self.device)).eval()
-        evidence = weigh_edges(graph, nodes, self._background)
-        linkage = join_copies(graph, network.judge(graph, evidence, super_nodes=super_nodes))
+        evidence = EdgeEvidence(graph, nodes, self._background)
+        linkage = join_copies(graph, network.judge_blocks(graph, evidence))
         return EdgeScores(linkage, edge_density(graph.affinity, linkage))
 
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from hilander.data.arrays import FloatArray
+from hilander.data.arrays import FloatArray, row_blocks
 from hilander.graph import EdgeScores, KnnGraph, Nodes, edge_density, join_copies
-from hilander.model.device import choose_device
+from hilander.graph.knn_graph import edge_blocks
+from hilander.model.device import choose_device, run_blocks
 from hilander.model.lander import Lander, same_probability
+from hilander.model.node_table import NodeTable, show_table
 from hilander.model.settings import Features
 
-_NODE_BLOCK = 8_192
+_MAP_MEMORY = 2**31
+_GPU_BLOCKS = 32  # a GPU wants blocks so many times larger than a processor's cache
 
 
 def show_nodes(nodes: Nodes, features: Features) -> FloatArray:
@@ -51,11 +55,16 @@ class Predictor:
     join_copies : bool
         Hold exact copies to be one identity, whatever the network says of a pair it was never
         shown in training.
+    memory : int, optional
+        Bytes for the linkage head's maps of the nodes. If two do not fit, one is kept and nodes
+        are encoded twice; if that does not fit either, it is stored in half precision, which
+        moves linkages by some 1e-3. By default half precision is never taken.
     """
 
     network: Lander
     device: str = "auto"
     join_copies: bool = False
+    memory: int | None = None
 
     def __call__(self, graph: KnnGraph, nodes: Nodes) -> EdgeScores:
         """Linkage of every edge and density of every node.
@@ -69,59 +78,109 @@ class Predictor:
         -------
         scores : EdgeScores
         """
-        place = choose_device(self.device)
-        network = self.network.to(place).eval()
-        with torch.inference_mode():
-            x = torch.from_numpy(show_nodes(nodes, network.settings.features)).to(place)
-            sources, centres = self._map_nodes(x, graph, place)
-            linkage = self._score_edges(sources, centres, graph, place)
+        linkage = self._score_edges(self._open(graph, nodes))
         if self.join_copies:
             linkage = join_copies(graph, linkage)
         return EdgeScores(linkage, edge_density(graph.affinity, linkage))
 
     def encode(self, graph: KnnGraph, nodes: Nodes) -> FloatArray:
         """Encodings h' of every node, shape (n_nodes, width)."""
+        encoder = self._open(graph, nodes)
+        return encoder.whole(encoder.last).cpu().numpy()
+
+    def _open(self, graph: KnnGraph, nodes: Nodes) -> BlockEncoder:
         place = choose_device(self.device)
         network = self.network.to(place).eval()
-        with torch.inference_mode():
-            x = torch.from_numpy(show_nodes(nodes, network.settings.features)).to(place)
-            blocks = [part.cpu() for part in self._encode_blocks(x, graph, place)]
-        return torch.cat(blocks).numpy()
+        table = show_table(nodes, network.settings.features, place)
+        return BlockEncoder(network, table, graph)
 
-    def _encode_blocks(self, x: Tensor, graph: KnnGraph, place: torch.device) -> Iterator[Tensor]:
-        """Encodings, a block of nodes at a time; all layers but the last are done whole first."""
-        neighbours = torch.from_numpy(graph.neighbours).to(place)
-        affinity = torch.from_numpy(graph.affinity).to(place)
-        everyone = torch.arange(graph.n_nodes, device=place)
-        for layer in self.network.encoder[:-1]:
-            parts = [
-                layer(x, rows, neighbours[rows], affinity[rows])
-                for rows in torch.split(everyone, _NODE_BLOCK)
-            ]
-            x = torch.cat(parts)
-        for rows in torch.split(everyone, _NODE_BLOCK):
-            yield self.network.encoder[-1](x, rows, neighbours[rows], affinity[rows])
-
-    def _map_nodes(self, x: Tensor, graph: KnnGraph, place: torch.device) -> tuple[Tensor, Tensor]:
-        """The linkage head's two per-node maps, each of shape (n_nodes, head_width)."""
-        head, width = self.network.linkage, self.network.settings.head_width
-        sources = torch.empty(graph.n_nodes, width, device=place)
-        centres = torch.empty(graph.n_nodes, width, device=place)
-        done = 0
-        for encoded in self._encode_blocks(x, graph, place):
-            rows = slice(done, done + len(encoded))
-            sources[rows], centres[rows] = head.of_source(encoded), head.of_centre(encoded)
-            done = rows.stop
-        return sources, centres
-
-    def _score_edges(
-        self, sources: Tensor, centres: Tensor, graph: KnnGraph, place: torch.device
-    ) -> FloatArray:
+    def _score_edges(self, encoder: BlockEncoder) -> FloatArray:
         """Linkage of every edge, shape (n_nodes, k), a block of nodes at a time."""
+        graph, place, head = encoder.graph, encoder.place, self.network.linkage
+        shape = (graph.n_nodes, self.network.settings.head_width)
+        number, kind = choose_maps(*shape, self.memory)
         linkage = np.empty((graph.n_nodes, graph.k), dtype=np.float32)
-        for start in range(0, graph.n_nodes, _NODE_BLOCK):
-            rows = slice(start, start + _NODE_BLOCK)
-            reached = torch.from_numpy(graph.neighbours[rows]).to(place)
-            logits = self.network.linkage(sources, centres[rows], reached)
-            linkage[rows] = same_probability(logits).cpu().numpy()
+        with torch.inference_mode():
+            maps = torch.empty((number, *shape), dtype=kind, device=place)
+
+        def map_nodes(rows: slice) -> None:
+            with torch.inference_mode():
+                encoded = encoder.last(rows)
+                for kept, of in zip(maps, (head.of_source, head.of_centre), strict=False):
+                    kept[rows] = of(encoded)
+
+        def score(rows: slice) -> None:
+            with torch.inference_mode():
+                own = maps[1][rows] if number == 2 else head.of_centre(encoder.last(rows))
+                logits = head(maps[0], own, encoder.neighbours[rows])
+                linkage[rows] = same_probability(logits).cpu().numpy()
+
+        run_blocks(map_nodes, encoder.blocks, place)
+        run_blocks(score, encoder.blocks, place)
         return linkage
+
+
+def choose_maps(n_nodes: int, width: int, memory: int | None) -> tuple[int, torch.dtype]:
+    """How many of the linkage head's two maps are kept, and in which precision.
+
+    Parameters
+    ----------
+    n_nodes, width : int
+        Shape of a map.
+    memory : int, optional
+        Bytes for them; by default two maps are kept while they are small.
+    """
+    one = 4 * n_nodes * width
+    if 2 * one <= (_MAP_MEMORY if memory is None else memory):
+        return 2, torch.float32
+    return 1, torch.float32 if memory is None or one <= memory else torch.float16
+
+
+class BlockEncoder:
+    """Encodes blocks of nodes; all layers but the last are done for the whole graph first.
+
+    Parameters
+    ----------
+    network : Lander
+    table : NodeTable
+        What the nodes show.
+    graph : KnnGraph
+    """
+
+    def __init__(self, network: Lander, table: NodeTable, graph: KnnGraph) -> None:
+        self.graph, self.place = graph, table.place
+        self.neighbours = torch.from_numpy(graph.neighbours).to(self.place)
+        self.affinity = torch.from_numpy(graph.affinity).to(self.place)
+        per_node = graph.k * network.settings.head_width
+        if self.place.type != "cpu":
+            per_node = max(1, per_node // _GPU_BLOCKS)
+        self.blocks = list(edge_blocks(graph.n_nodes, per_node))
+        for layer in network.encoder[:-1]:
+            table = NodeTable([self.whole(self._encode_with(layer, table))], self.place)
+        self.last = self._encode_with(network.encoder[-1], table)
+
+    def whole(self, encode: Callable[[slice], Tensor]) -> Tensor:
+        """Encodings of all nodes, shape (n_nodes, width)."""
+        with torch.inference_mode():
+            width = encode(slice(0, 1)).shape[1]
+            encoded = torch.empty(self.graph.n_nodes, width, device=self.place)
+
+        def fill(rows: slice) -> None:
+            with torch.inference_mode():
+                encoded[rows] = encode(rows)
+
+        run_blocks(fill, self.blocks, self.place)
+        return encoded
+
+    def _encode_with(self, layer: Any, table: NodeTable) -> Callable[[slice], Tensor]:
+        """A function that encodes a block of nodes; what is the node's own is worked out now."""
+        with torch.inference_mode():
+            blocks = row_blocks(table.n_nodes, table.width)
+            terms = torch.cat([layer.node_terms(table.rows(rows)) for rows in blocks])
+
+        def encode(rows: slice) -> Tensor:
+            near = self.neighbours[rows], self.affinity[rows]
+            encoded: Tensor = layer.encode_block(table, terms, rows, *near)
+            return encoded
+
+        return encode

@@ -1,7 +1,7 @@
 """Edges to one parent for each node, to trees and peaks, to the next level's nodes."""
 
 from hilander.partition.contraction import contract_edges
-from hilander.partition.decoding import DECODERS, Decoder, decode
+from hilander.partition.decoding import DECODERS, Decoder, check_decoder, decode
 from hilander.partition.parents import Parents, choose_parents
 from hilander.partition.pooling import link_trees, merge_nodes
 from hilander.partition.trees import find_roots, label_trees
@@ -10,6 +10,7 @@ __all__ = [
     "DECODERS",
     "Decoder",
     "Parents",
+    "check_decoder",
     "choose_parents",
     "contract_edges",
     "decode",

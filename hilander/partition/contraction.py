@@ -39,12 +39,10 @@ def contract_edges(
         Cluster of each node, numbered by first appearance.
     """
     labels = np.arange(graph.n_nodes)
-    left = np.repeat(labels, graph.k)
-    left, right, weight = add_parallel(
-        left, graph.neighbours.ravel(), weights.ravel().astype(np.float64), graph.n_nodes
-    )
+    left, right, weight = add_both_ways(graph, weights)
     n_clusters = graph.n_nodes
     while True:
+        left, right, weight = drop_settled(left, right, weight, n_clusters)
         chosen = find_dominant(left, right, weight, n_clusters, dominant_share)
         if not chosen.any():
             return number_by_appearance(labels)
@@ -54,7 +52,11 @@ def contract_edges(
         )
         n_clusters, merged = connected_components(joins, directed=False)
         labels = merged[labels]
-        left, right, weight = add_parallel(merged[left], merged[right], weight, n_clusters)
+        left, right = merged[left], merged[right]
+        apart = left != right
+        # Dropped before they are sorted as well: of the first edges that is about half.
+        open_edges = drop_settled(left[apart], right[apart], weight[apart], n_clusters)
+        left, right, weight = add_parallel(*open_edges, n_clusters)
 
 
 def find_dominant(
@@ -70,6 +72,37 @@ def find_dominant(
         (weight > 0) & (weight >= lower) & (weight >= share * higher)
     )
     return dominant
+
+
+def add_both_ways(graph: KnnGraph, weights: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """What `add_parallel` gives for the edges of a graph, without sorting them.
+
+    Transposing a sparse matrix takes time in proportion to its entries.
+    """
+    starts = np.arange(0, weights.size + 1, graph.k)
+    shape = (graph.n_nodes, graph.n_nodes)
+    entries = weights.ravel().astype(np.float64), graph.neighbours.ravel(), starts
+    one_way = csr_matrix(entries, shape).sorted_indices()
+    both = one_way + one_way.T.tocsr()
+    del one_way
+    left = np.repeat(np.arange(graph.n_nodes, dtype=both.indices.dtype), np.diff(both.indptr))
+    once = left < both.indices
+    return left[once], both.indices[once], both.data[once]
+
+
+def drop_settled(
+    left: IntArray, right: IntArray, weight: FloatArray, n_nodes: int
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """The edges between clusters that may still merge.
+
+    A cluster all of whose edges say no is settled: sums of noes stay noes.
+    """
+    says_yes = weight > 0
+    is_open = np.zeros(n_nodes, dtype=bool)
+    is_open[left[says_yes]] = True
+    is_open[right[says_yes]] = True
+    kept = is_open[left] & is_open[right]
+    return left[kept], right[kept], weight[kept]
 
 
 def add_parallel(

@@ -6,15 +6,25 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from hilander.data.arrays import IntArray
+from hilander.data.arrays import FloatArray, IntArray
 from hilander.errors import SettingError
 from hilander.graph import EdgeScores, KnnGraph
 from hilander.graph.edges import logit_of
-from hilander.partition.contraction import contract_edges
+from hilander.partition.communities import (
+    LIBRARIES,
+    WeightedEdges,
+    find_by_infomap,
+    find_by_leiden,
+    require,
+)
+from hilander.partition.contraction import contract_edges, number_by_appearance
 from hilander.partition.parents import Parents, choose_parents, is_denser
 
-Decoder = Literal["parents", "contract"]
+Decoder = Literal["parents", "contract", "leiden", "infomap"]
 DECODERS: tuple[str, ...] = get_args(Decoder)
+# Leiden expects between two usual nodes this share of a usual edge. Modularity by itself expects
+# less the larger the graph is, until one edge is enough to join two clusters.
+_EXPECTED_SHARE = 0.2
 
 
 def decode(
@@ -28,9 +38,11 @@ def decode(
     scores : EdgeScores of the same graph
     p_tau : float
         The linkage from which on an edge speaks for a merge.
-    decoder : {"parents", "contract"}
+    decoder : {"parents", "contract", "leiden", "infomap"}
         "parents" is the paper's: each node takes the most probable of its denser neighbours.
         "contract" merges only where all edges between two clusters together speak for it.
+        "leiden" and "infomap" look for communities of the edges above the threshold, weighted by
+        their log-odds against it; both are extras.
 
     Returns
     -------
@@ -38,12 +50,54 @@ def decode(
     """
     if decoder == "parents":
         return choose_parents(graph, scores, p_tau)
+    if decoder not in DECODERS:
+        raise SettingError(f"decoder={decoder!r} is not known; use one of {', '.join(DECODERS)}")
+    weights = logit_of(scores.linkage) - logit_of(np.array(p_tau, dtype=np.float32))
     if decoder == "contract":
-        against = logit_of(np.array(p_tau, dtype=np.float32))
-        return attach_within(
-            graph, scores, contract_edges(graph, logit_of(scores.linkage) - against)
-        )
-    raise SettingError(f"decoder={decoder!r} is not known; use one of {', '.join(DECODERS)}")
+        return attach_within(graph, scores, contract_edges(graph, weights))
+    return attach_within(graph, scores, find_communities(graph, weights, decoder))
+
+
+def find_communities(
+    graph: KnnGraph, weights: FloatArray, method: Literal["leiden", "infomap"]
+) -> IntArray:
+    """Communities of the edges with a positive weight.
+
+    Parameters
+    ----------
+    graph : KnnGraph of n_nodes nodes
+    weights : ndarray of shape (n_nodes, k)
+    method : {"leiden", "infomap"}
+
+    Returns
+    -------
+    labels : ndarray of shape (n_nodes,)
+        Community of each node, numbered by first appearance.
+    """
+    edges = WeightedEdges.of_matrix(graph.neighbours, weights)
+    if method == "infomap":
+        return number_by_appearance(find_by_infomap(edges))
+    return number_by_appearance(find_by_leiden(edges, choose_resolution(edges)))
+
+
+def choose_resolution(edges: WeightedEdges) -> float:
+    """The resolution at which modularity expects the same of two nodes in a graph of any size.
+
+    Between nodes of strengths s_i and s_j modularity expects ``resolution * s_i * s_j / total``;
+    at the strength of the end of a usual edge that shall be a fixed share of a usual edge.
+    """
+    if not len(edges.low):
+        return 1.0
+    strength = edges.strength
+    total = strength.sum()
+    usual = (strength**2).sum() / total
+    return float(_EXPECTED_SHARE * edges.weight.mean() * total / usual**2)
+
+
+def check_decoder(decoder: str) -> None:
+    """Refuse a decoder whose library is not installed, before any work is done."""
+    if decoder in LIBRARIES:
+        require(*LIBRARIES[decoder])
 
 
 def attach_within(graph: KnnGraph, scores: EdgeScores, labels: IntArray) -> Parents:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
+from itertools import pairwise
+from typing import Any
 
-from hilander.data.arrays import IntArray
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from hilander.data.arrays import FloatArray, IntArray
 from hilander.graph import EdgeScores, KnnGraph, Links, Nodes, cross_links
 from hilander.graph.edges import logit_of
+from hilander.graph.row_source import RowSource
+
+_BLOCK_NUMBERS = 1_000_000  # of the members' values, to stay in the processor's cache
 
 
 def merge_nodes(
@@ -27,19 +35,41 @@ def merge_nodes(
     -------
     merged : Nodes of length n_trees
     """
-    from scipy.sparse import csr_matrix
-
-    n_nodes, n_trees = len(nodes), len(peaks)
+    n_trees = len(peaks)
     by_tree = np.argsort(labels, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=n_trees))])
-    membership = csr_matrix((np.ones(n_nodes, np.float32), by_tree, starts), (n_trees, n_nodes))
     return Nodes(
-        identity=nodes.identity[peaks],
-        total=membership @ nodes.total,
+        identity=RowSource(nodes.identity).take(peaks),
+        total=_sum_trees(nodes.total, by_tree, starts),
         size=np.add.reduceat(nodes.size[by_tree], starts[:-1]),
         point=nodes.point[peaks],
         links=links,
     )
+
+
+def _sum_trees(values: npt.NDArray[Any], by_tree: IntArray, starts: IntArray) -> FloatArray:
+    """Sum of the members' values of each tree, shape (n_trees, dim), some trees at a time.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_nodes, dim), float16 or float32, also a mapped file
+    by_tree : ndarray of shape (n_nodes,)
+        The nodes, tree by tree.
+    starts : ndarray of shape (n_trees + 1,)
+        Where each tree begins among them, and the end.
+    """
+    source, n_trees = RowSource(values), len(starts) - 1
+    sums = np.empty((n_trees, source.dim), dtype=np.float32)
+    size = max(1, _BLOCK_NUMBERS // source.dim)
+    block = starts[:-1] // size  # of about so many members each
+    cuts = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), n_trees]
+    for first, last in pairwise(cuts):
+        members = by_tree[starts[first] : starts[last]]
+        ends = starts[first : last + 1] - starts[first]
+        entries = np.ones(len(members), np.float32), np.arange(len(members)), ends
+        membership = csr_matrix(entries, (last - first, len(members)))
+        sums[first:last] = membership @ source.take(members)
+    return sums
 
 
 def link_trees(

@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hilander.data.arrays import IntArray
+from hilander.partition.communities import WeightedEdges, find_by_infomap, find_by_leiden
 from hilander.peers.method import Axis, Method, Params, Problem
 
 
-def collect_edges(
-    problem: Problem, params: Params
-) -> tuple[IntArray, IntArray, npt.NDArray[np.float64]]:
-    """Undirected edges of the k nearest neighbours above a cosine, once each.
+def collect_edges(problem: Problem, params: Params) -> WeightedEdges:
+    """Undirected edges of the k nearest neighbours above a cosine, weighted by it.
 
     Parameters
     ----------
     problem : Problem
     params : {"k": int, "cosine": float}
-
-    Returns
-    -------
-    low, high : ndarray of shape (n_edges,)
-        Ends, low < high.
-    weight : ndarray of shape (n_edges,)
-        Cosines.
     """
     graph = problem.neighbours(params["k"])
     near = graph.affinity >= max(params["cosine"], 1e-6)
-    rows, columns = np.nonzero(near)
-    ends = graph.neighbours[rows, columns]
-    low, high = np.minimum(rows, ends), np.maximum(rows, ends)
-    pairs, at = np.unique(low * graph.n_nodes + high, return_index=True)
-    weight = graph.affinity[rows, columns][at].astype(np.float64)
-    return pairs // graph.n_nodes, pairs % graph.n_nodes, weight
+    return WeightedEdges.of_matrix(graph.neighbours, np.where(near, graph.affinity, 0))
 
 
 def cluster_by_infomap(problem: Problem, state: Any, params: Params) -> IntArray:
@@ -50,25 +35,9 @@ def cluster_by_infomap(problem: Problem, state: Any, params: Params) -> IntArray
 
     Returns
     -------
-    labels : ndarray of shape (n_points,), -1 for points without an edge
+    labels : ndarray of shape (n_points,)
     """
-    from infomap import Infomap
-
-    low, high, weight = collect_edges(problem, params)
-    labels = np.full(len(problem.features), -1, dtype=np.int64)
-    if not len(low):
-        return labels
-    network = Infomap(
-        two_level=True, silent=True, seed=problem.seed + 1, num_trials=1, directed=False
-    )
-    for source, target, cosine in zip(low.tolist(), high.tolist(), weight.tolist(), strict=True):
-        network.add_link(source, target, cosine)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of accessors that will move in Infomap 3
-        network.run()
-        for node in network.nodes:
-            labels[node.node_id] = node.module_id
-    return labels
+    return find_by_infomap(collect_edges(problem, params), problem.seed)
 
 
 def cluster_by_leiden(problem: Problem, state: Any, params: Params) -> IntArray:
@@ -84,18 +53,8 @@ def cluster_by_leiden(problem: Problem, state: Any, params: Params) -> IntArray:
     -------
     labels : ndarray of shape (n_points,)
     """
-    import networkit
-
-    low, high, weight = collect_edges(problem, {"cosine": 0.0, **params})
-    networkit.setSeed(problem.seed, True)
-    graph = networkit.GraphFromCoo(
-        (weight, (low, high)), n=len(problem.features), weighted=True, directed=False
-    )
-    leiden = networkit.community.ParallelLeiden(
-        graph, randomize=True, iterations=5, gamma=10.0 ** params["log_resolution"]
-    )
-    leiden.run()
-    return np.asarray(leiden.getPartition().getVector(), dtype=np.int64)
+    edges = collect_edges(problem, {"cosine": 0.0, **params})
+    return find_by_leiden(edges, 10.0 ** params["log_resolution"], problem.seed)
 
 
 INFOMAP = Method(
@@ -121,6 +80,6 @@ LEIDEN = Method(
     ),
     varies=True,
     memory=lambda n, d, k: 4 * n * d + 200 * n * k,
-    requires=(("networkit", "peers"),),
+    requires=(("networkit", "communities"),),
     package="networkit",
 )

@@ -106,7 +106,8 @@ class Hierarchy:
         keep_last : bool
             Keep the last level even if it merged nothing (as the released code does).
         """
-        levels = [Level.of_step(step) for step in steps]
+        # Not by a loop variable, which would keep a step alive while the next is worked out.
+        levels = list(map(Level.of_step, steps))
         if len(levels) > 1 and levels[-1].n_clusters == levels[-1].n_nodes and not keep_last:
             levels.pop()
         return cls(levels)

@@ -21,6 +21,7 @@ from hilander.graph import (
     score_by_labels,
     start_nodes,
 )
+from hilander.graph.search_progress import SearchProgress
 from hilander.partition import (
     Parents,
     choose_parents,
@@ -30,7 +31,9 @@ from hilander.partition import (
     merge_nodes,
 )
 from hilander.tree.rules import Rules
+from hilander.tree.work import Work
 
+Search = Callable[..., KnnGraph]
 Scorer = Callable[[KnnGraph, Nodes], EdgeScores]
 
 
@@ -67,7 +70,8 @@ def walk_levels(
     rules: Rules,
     *,
     graph: KnnGraph | None = None,
-    verbose: bool = False,
+    search: Search | None = None,
+    work: Work | None = None,
 ) -> Iterator[LevelStep]:
     """Cluster level by level, giving each level as it is done.
 
@@ -79,38 +83,59 @@ def walk_levels(
     rules : Rules
     graph : KnnGraph, optional
         The first level's graph, if it is known already.
-    verbose : bool
-        Draw a progress bar for a long search.
+    search : callable (features, k) -> KnnGraph, optional
+        In place of `build_knn_graph`.
+    work : Work, optional
+        Notes what each stage took, and may hand over stages that an earlier run has done.
 
     Yields
     ------
     step : LevelStep
         At least one. The last one merged nothing unless `rules` stopped the loop before.
     """
+    search, work = search or build_knn_graph, work or Work()
     nodes = start_nodes(features)
+    del features
     added_before: int | None = None
     if graph is None:
         check_k(rules.k, len(nodes))
     for level in range(rules.max_levels):
-        if level > 0 or graph is None:
-            graph = build_knn_graph(
-                _search_features(nodes, rules), min(rules.k, len(nodes) - 1), verbose=verbose
-            )
-        scores = score(graph, nodes)
+        if graph is None:
+            k = min(rules.k, len(nodes) - 1)
+            told = work.search_progress(level)
+            graph = work.do("search", level, _search, search, nodes, k, rules, told)
+        scores = work.do("score", level, score, graph, nodes)
         if not rules.as_released:
             scores = scores.settle_ties()
-        parents = _decode(graph, scores, rules, level)
+        parents = work.do("decode", level, _decode, graph, scores, rules, level)
         labels, peaks = label_trees(parents.index)
         stops_early = rules.says_stop(parents.n_edges, added_before)
-        yield LevelStep(nodes, graph, scores, parents, labels, peaks, stops_early)
+        step = LevelStep(nodes, graph, scores, parents, labels, peaks, stops_early)
+        yield step
 
         added_before = parents.n_edges
         if added_before == 0 or (rules.early_stop and stops_early):
             return
-        links = link_trees(nodes, graph, scores, labels, len(peaks)) if rules.keep_links else None
-        nodes = merge_nodes(nodes, labels, peaks, links)
+        nodes = work.do("pool", level, _merge, step, rules)
+        # A level takes gigabytes at a million points; the next one needs the merged nodes alone.
+        graph = None
+        del step, scores
         if not rules.can_cluster(len(nodes)):
             return
+
+
+def _search(
+    search: Search, nodes: Nodes, k: int, rules: Rules, told: SearchProgress | None
+) -> KnnGraph:
+    features = _search_features(nodes, rules)
+    return search(features, k) if told is None else search(features, k, progress=told)
+
+
+def _merge(step: LevelStep, rules: Rules) -> Nodes:
+    links = None
+    if rules.keep_links:
+        links = link_trees(step.nodes, step.graph, step.scores, step.labels, len(step.peaks))
+    return merge_nodes(step.nodes, step.labels, step.peaks, links)
 
 
 def _decode(graph: KnnGraph, scores: EdgeScores, rules: Rules, level: int) -> Parents:
@@ -120,7 +145,8 @@ def _decode(graph: KnnGraph, scores: EdgeScores, rules: Rules, level: int) -> Pa
 
 
 def _search_features(nodes: Nodes, rules: Rules) -> FloatArray:
-    if not rules.search_average:
+    # Points are their own average: no copy of the features is made for them.
+    if not rules.search_average or nodes.total is nodes.identity:
         return nodes.identity
     average = nodes.average
     length = np.linalg.norm(average, axis=1, keepdims=True)

@@ -28,7 +28,7 @@ class Rules:
         Never build more levels than this.
     search_average : bool
         Search neighbours by the average feature in place of the identity feature.
-    decoder : {"parents", "contract"}
+    decoder : {"parents", "contract", "leiden", "infomap"}
         How edges become clusters; see `hilander.partition.decode`.
     p_tau_merge : float, optional
         `p_tau` of the levels after the first; None for the same.

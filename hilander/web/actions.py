@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from hilander.errors import SettingError
+from hilander.tree.doubts import MERGE
 from hilander.web.grouping import Grouping
 from hilander.web.parts import rows_of_parts, rows_under
-from hilander.web.review_queue import MERGE, Question
+from hilander.web.review_queue import Question
 from hilander.web.review_state import LONGEST_NAME
 
 MOST_ROWS = 10_000

@@ -153,7 +153,7 @@ class Explorer:
     @property
     def pairs(self) -> list[Question]:
         """Clusters that look like one identity, the likeliest first."""
-        found: list[Question] = self._once("pairs", lambda: likely_pairs(self.run, self.base))
+        found: list[Question] = self._once("pairs", lambda: likely_pairs(self.run))
         return found
 
     @property

@@ -7,29 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hilander.data.arrays import FloatArray, IntArray, row_blocks
+from hilander.data.arrays import FloatArray, IntArray
 from hilander.errors import FileFormatError
 from hilander.web.mapped import map_npz
-
-
-@dataclass(frozen=True, eq=False)
-class ClusterPairs:
-    """Pairs of clusters that edges run between, the strongest first.
-
-    Parameters
-    ----------
-    a, b : ndarray of shape (n_pairs,)
-        Clusters, a < b.
-    strength : ndarray of shape (n_pairs,), float32, in [0, 1]
-        Linkage that crosses, as a share of all the edges that the smaller of the two has.
-    strongest : ndarray of shape (n_pairs,), float32, in [0, 1]
-        Linkage of the strongest crossing edge.
-    """
-
-    a: IntArray
-    b: IntArray
-    strength: FloatArray
-    strongest: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,38 +64,6 @@ class RunGraph:
              int(counts[i]))
             for i in best
         ]  # fmt: skip
-
-    def cluster_pairs(self, labels: IntArray, sizes: IntArray, limit: int) -> ClusterPairs:
-        """Find the pairs of clusters that most linkage runs between.
-
-        Parameters
-        ----------
-        labels : ndarray of shape (n_points,)
-        sizes : ndarray of shape (n_clusters,)
-        limit : int
-            Most pairs to give.
-        """
-        n_clusters = len(sizes)
-        keys, weights = [], []
-        for block in row_blocks(len(labels), self.k):
-            own = labels[block][:, None]
-            other = labels[self.neighbours[block]]
-            linkage = np.asarray(self.linkage[block])
-            crossing = (own != other) & (linkage > 0)
-            low, high = np.minimum(own, other)[crossing], np.maximum(own, other)[crossing]
-            keys.append(low * n_clusters + high)
-            weights.append(linkage[crossing])
-        key, weight = np.concatenate(keys), np.concatenate(weights)
-        pairs, inverse = np.unique(key, return_inverse=True)
-        total = np.bincount(inverse, weight, len(pairs))
-        strongest = np.zeros(len(pairs), dtype=np.float32)
-        np.maximum.at(strongest, inverse, weight)
-        a, b = pairs // n_clusters, pairs % n_clusters
-        smaller = np.minimum(sizes[a], sizes[b])
-        # Both sides' edges may cross, so the smaller side's own edges can be exceeded.
-        strength = np.minimum(total / (self.k * smaller), 1).astype(np.float32)
-        best = np.argsort(-strength * np.log2(1.0 + smaller), kind="stable")[:limit]
-        return ClusterPairs(a[best], b[best], strength[best], strongest[best])
 
 
 def read_run_graph(path: Path, n_points: int) -> RunGraph | None:

@@ -3,11 +3,14 @@ import pytest
 
 from hilander.data import make_identities
 from hilander.graph import (
+    EdgeEvidence,
     KnnGraph,
     Links,
     Nodes,
+    SecondEvidence,
     build_knn_graph,
     cross_links,
+    knn_graph,
     look_again,
     measure_background,
     n_evidence,
@@ -180,6 +183,20 @@ def test_super_nodes_are_compared_by_their_points(points):
         for name, value in expected.items():
             assert column(evidence, name)[node, place] == pytest.approx(value, abs=1e-4), name
     assert 0 < unlinked < graph.neighbours.size
+
+
+@pytest.mark.parametrize("numbers", [1, 500])
+def test_evidence_in_blocks_is_the_evidence(level, monkeypatch, numbers):
+    graph, nodes, background = level
+    whole = weigh_edges(graph, nodes, background)
+    guess = np.random.default_rng(6).uniform(size=graph.affinity.shape).astype(np.float32)
+    again = look_again(graph, guess)
+    monkeypatch.setattr(knn_graph, "_CACHED_NUMBERS", numbers)
+    first = EdgeEvidence(graph, nodes, background)
+    second = SecondEvidence(graph, guess, first.lists.back)
+    for rows in (slice(0, 1), slice(1, 14), slice(14, graph.n_nodes)):
+        np.testing.assert_allclose(first.of(rows), whole[rows], atol=1e-5)
+        np.testing.assert_allclose(second.of(rows), again[rows], atol=1e-5)
 
 
 # What it does not depend on.

@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
-from hilander.graph import build_knn_graph, cross_links
-from hilander.graph.links import best_pairs, sum_pairs
+from hilander.errors import GraphError
+from hilander.graph import KnnGraph, build_knn_graph, cross_links
 
 N_POINTS, K = 40, 5
 NAMES = ("count", "affinity", "best", "linkage", "log_odds")
@@ -74,11 +77,17 @@ def test_one_cluster_has_no_links(scored):
 
 
 def test_the_best_of_negative_affinities_is_the_least_negative():
-    rows, columns = np.array([0, 0, 1]), np.array([1, 1, 0])
-    values = np.array([-0.5, -0.2, -0.9], dtype=np.float32)
-    assert best_pairs(rows, columns, values, 2).toarray() == pytest.approx(
-        np.array([[0, -0.2], [-0.9, 0]])
-    )
-    assert sum_pairs(rows, columns, values, 2).toarray() == pytest.approx(
-        np.array([[0, -0.7], [-0.9, 0]])
-    )
+    neighbours = np.array([[2, 3], [3, 2], [0, 1], [1, 0]])
+    affinity = np.array([[-0.2, -0.5], [-0.3, -0.4], [-0.2, -0.4], [-0.3, -0.5]], dtype=np.float32)
+    some = np.zeros_like(affinity)
+    links = cross_links(KnnGraph(neighbours, affinity), some, some, np.array([0, 0, 1, 1]), 2)
+    assert links.best.toarray() == pytest.approx(np.array([[0, -0.2], [-0.2, 0]]))
+    assert links.affinity.toarray() == pytest.approx(np.array([[0, -2.8], [-2.8, 0]]))
+    assert links.linkage.nnz == links.count.nnz == 2  # a sum of 0 is an entry as well
+
+
+def test_links_with_different_entries_are_refused(scored):
+    labels = clusters_of(np.random.default_rng(9), N_POINTS, 9)
+    links = cross_links(*scored, labels, 9)
+    with pytest.raises(GraphError, match="differ in their entries"):
+        replace(links, best=csr_matrix((9, 9)))

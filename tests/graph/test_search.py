@@ -3,9 +3,9 @@ import pytest
 
 from hilander.data import make_identities
 from hilander.errors import GraphError
+from hilander.graph import block_plan as block_plan_module
 from hilander.graph import build_knn_graph, edge_affinity
 from hilander.graph import knn_graph as knn_graph_module
-from hilander.graph import search as search_module
 
 
 def nearest_by_brute_force(features, k):
@@ -41,7 +41,7 @@ def test_affinity_never_rises_along_a_row_and_stays_a_cosine():
 def test_query_blocks_do_not_show_in_the_result(monkeypatch):
     features, _ = make_identities(seed=3)
     whole = build_knn_graph(features, 7)
-    monkeypatch.setattr(search_module, "_QUERY_BLOCK", 37)
+    monkeypatch.setattr(block_plan_module, "_BLOCK", 37)
     monkeypatch.setattr(knn_graph_module, "_CACHED_NUMBERS", 41 * 7 * features.shape[1])
     parts = build_knn_graph(features, 7)
     np.testing.assert_array_equal(whole.neighbours, parts.neighbours)
@@ -118,3 +118,21 @@ def test_edge_affinity_is_the_cosine_of_each_edge():
     neighbours = np.random.default_rng(0).integers(len(features), size=(len(features), 3))
     expected = [[features[i] @ features[j] for j in row] for i, row in enumerate(neighbours)]
     np.testing.assert_allclose(edge_affinity(features, neighbours), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_renumbering_the_rows_renumbers_the_graph(seed):
+    features, _ = make_identities(n_identities=60, size=40, dim=24, seed=seed)
+    order = np.random.default_rng(seed).permutation(len(features))
+    place = np.argsort(order)
+    graph, moved = build_knn_graph(features, 9), build_knn_graph(features[order], 9)
+    np.testing.assert_array_equal(moved.neighbours, place[graph.neighbours[order]])
+    np.testing.assert_array_equal(moved.affinity, graph.affinity[order])
+
+
+@pytest.mark.parametrize(
+    "features", [np.ones((5, 2), dtype=np.int64), np.ones((5, 2, 1), dtype=np.float32)]
+)
+def test_features_that_are_no_table_of_floats_are_refused(features):
+    with pytest.raises(GraphError, match="must be a floating-point array of shape"):
+        build_knn_graph(features, 2)

@@ -41,7 +41,7 @@ def examples():
 def fresh_look(seed=0):
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        return Look(WIDTH, 8)
+        return Look(WIDTH, EvidenceSettings(8, 2))
 
 
 def state(look):

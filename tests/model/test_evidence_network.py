@@ -7,8 +7,10 @@ import torch
 from hilander.data import make_identities
 from hilander.errors import ModelError, SettingError
 from hilander.graph import (
+    EdgeEvidence,
     build_knn_graph,
     cross_links,
+    knn_graph,
     measure_background,
     n_evidence,
     start_nodes,
@@ -52,13 +54,13 @@ def test_every_look_takes_the_evidence_there_is(network):
     for super_nodes in (False, True):
         first, second = network.looks(super_nodes=super_nodes)
         width = n_evidence(super_nodes=super_nodes)
-        assert first.layers[0].in_features == len(first.centre) == width
-        assert second.layers[0].in_features == len(second.scale) == width + len(SECOND_LOOK)
-        assert first.layers[0].out_features == 8
+        assert first.layers[0].weight.shape == (5, width, 8)
+        assert len(first.centre) == width
+        assert second.layers[0].weight.shape == (5, width + len(SECOND_LOOK), 8)
 
 
 def test_a_look_standardises_before_it_judges():
-    look = Look(3, 4)
+    look = Look(3, EvidenceSettings(4, 2))
     centre, scale = torch.tensor([1.0, -2, 0]), torch.tensor([0.5, 3, 10])
     rng = np.random.default_rng(0)
     standard = torch.from_numpy(rng.normal(size=(20, 3)).astype(np.float32))
@@ -70,14 +72,14 @@ def test_a_look_standardises_before_it_judges():
 
 
 def test_evidence_out_of_all_bounds_is_held_at_the_bound():
-    look = Look(2, 4)
+    look = Look(2, EvidenceSettings(4, 2))
     far, farther = torch.tensor([[10.0, 0.0]]), torch.tensor([[1e20, 0.0]])
     assert torch.equal(look(far), look(farther))
     assert not torch.equal(look(far), look(-far))
 
 
 def test_judging_in_blocks_gives_what_judging_at_once_gives(monkeypatch):
-    look = Look(3, 4)
+    look = Look(3, EvidenceSettings(4, 2))
     evidence = np.random.default_rng(1).normal(size=(11, 5, 3)).astype(np.float32)
     whole = look.judge(evidence)
     assert whole.shape == (11, 5)
@@ -86,8 +88,31 @@ def test_judging_in_blocks_gives_what_judging_at_once_gives(monkeypatch):
     np.testing.assert_allclose(look.judge(evidence), whole, atol=1e-6)
 
 
+def test_a_look_is_the_mean_of_members_that_differ():
+    look = Look(3, EvidenceSettings(4, 3))
+    evidence = torch.from_numpy(np.random.default_rng(3).normal(size=(9, 3)).astype(np.float32))
+    each = look.ask_members(evidence)
+    assert each.shape == (3, 9)
+    torch.testing.assert_close(look(evidence), each.mean(dim=0))
+    assert (each[0] - each[1]).abs().max() > 1e-3
+    # Each member is a plain network of its own.
+    by_hand = evidence
+    for layer in (look.layers[0], look.layers[2]):
+        by_hand = torch.nn.functional.gelu(by_hand @ layer.weight[1] + layer.bias[1])
+    by_hand = by_hand @ look.last.weight[1] + look.last.bias[1]
+    torch.testing.assert_close(each[1], by_hand.squeeze(-1), atol=1e-5, rtol=1e-5)
+
+
+def test_rescaling_a_look_rescales_its_logits():
+    look = Look(3, EvidenceSettings(4, 2))
+    evidence = torch.from_numpy(np.random.default_rng(4).normal(size=(9, 3)).astype(np.float32))
+    before = look(evidence)
+    look.rescale(1.5, -0.25)
+    torch.testing.assert_close(look(evidence), 1.5 * before - 0.25, atol=1e-5, rtol=1e-5)
+
+
 def test_a_look_that_abstains_says_no_to_everything():
-    look = Look(3, 4)
+    look = Look(3, EvidenceSettings(4, 2))
     look.abstain()
     evidence = np.random.default_rng(2).normal(size=(50, 5, 3)).astype(np.float32)
     assert look.judge(evidence).max() < 1e-3
@@ -102,6 +127,32 @@ def test_the_second_look_sees_the_guess_of_the_first(network, points):
     np.testing.assert_array_equal(seen[..., : evidence.shape[2]], evidence)
     judged = network.judge(graph, evidence, super_nodes=False)
     np.testing.assert_array_equal(judged, second.judge(seen))
+
+
+@pytest.mark.parametrize("numbers", [1, 3_000, 10**6])
+def test_judging_evidence_that_is_made_in_blocks_gives_the_same(
+    network, points, monkeypatch, numbers
+):
+    background = measure_background(points)
+    for graph, nodes in ((build_knn_graph(points, 4), start_nodes(points)), super_level(points)):
+        super_nodes = nodes.links is not None
+        whole = network.judge(graph, weigh_edges(graph, nodes, background), super_nodes=super_nodes)
+        monkeypatch.setattr(knn_graph, "_CACHED_NUMBERS", numbers)
+        found = network.judge_blocks(graph, EdgeEvidence(graph, nodes, background))
+        monkeypatch.undo()
+        np.testing.assert_allclose(found, whole, atol=1e-5)
+
+
+def test_points_in_a_mapped_file_of_half_precision_are_judged(network, points, tmp_path):
+    half = points.astype(np.float16)
+    np.save(tmp_path / "points.npy", half)
+    mapped = np.load(tmp_path / "points.npy", mmap_mode="r")
+    graph = build_knn_graph(unit_rows(half.astype(np.float32)), 4)
+    plain, found = (
+        EvidencePredictor(network, "cpu")(graph, start_nodes(each)).linkage
+        for each in (half.astype(np.float32), mapped)
+    )
+    np.testing.assert_allclose(found, plain, atol=1e-5)
 
 
 def test_a_predictor_gives_linkage_and_the_density_that_follows(network, points):
@@ -182,5 +233,5 @@ def test_a_width_that_is_no_width_is_refused(hidden):
 
 
 def test_a_numpy_width_becomes_a_plain_one():
-    assert json.dumps(EvidenceSettings(np.int64(8)).to_dict()) == '{"hidden": 8}'
-    assert EvidenceSettings.from_dict({"hidden": 8}) == EvidenceSettings(8)
+    assert json.dumps(EvidenceSettings(np.int64(8)).to_dict()) == '{"hidden": 8, "members": 5}'
+    assert EvidenceSettings.from_dict({"hidden": 8, "members": 2}) == EvidenceSettings(8, 2)

@@ -1,15 +1,15 @@
 import numpy as np
 import pytest
 import torch
+from threadpoolctl import threadpool_limits
 
 from hilander.errors import SettingError
-from hilander.graph import KnnGraph, build_knn_graph, edge_density, start_nodes
-from hilander.model import predictor as predictor_module
+from hilander.graph import KnnGraph, build_knn_graph, edge_density, knn_graph, start_nodes
 from hilander.model.batches import gather_neighbourhood
 from hilander.model.device import choose_device
 from hilander.model.lander import same_probability
 from hilander.model.learning import make_network
-from hilander.model.predictor import Predictor, show_nodes
+from hilander.model.predictor import Predictor, choose_maps, show_nodes
 from hilander.model.settings import NetworkSettings
 
 
@@ -28,12 +28,62 @@ def test_blocks_of_any_size_score_like_the_plain_network(
         plain = same_probability(network(x, batch)).numpy()
         encoded = network.encode(x, batch).numpy()
     for block in (10_000, 13, 1):
-        monkeypatch.setattr(predictor_module, "_NODE_BLOCK", block)
+        monkeypatch.setattr(knn_graph, "_CACHED_NUMBERS", block * graph.k * 6)
         predict = Predictor(network, "cpu")
         scores = predict(graph, nodes)
         np.testing.assert_allclose(scores.linkage, plain, atol=1e-5)
         np.testing.assert_allclose(scores.density, edge_density(graph.affinity, plain), atol=1e-5)
         np.testing.assert_allclose(predict.encode(graph, nodes), encoded, atol=1e-5)
+
+
+@pytest.mark.parametrize("features", ["identity", "concat"])
+def test_less_memory_for_the_maps_scores_the_same_and_half_precision_nearly(small_level, features):
+    graph, nodes, _ = small_level
+    network = make_network(NetworkSettings(6, features, hidden=12), 0)
+    one_map = 4 * len(nodes) * 6
+    full, single, half = (
+        Predictor(network, "cpu", memory=memory)(graph, nodes).linkage
+        for memory in (2 * one_map, one_map, one_map - 1)
+    )
+    np.testing.assert_allclose(single, full, atol=1e-5)
+    np.testing.assert_allclose(half, full, atol=1e-2)
+    assert not np.array_equal(half, full)
+
+
+def test_half_precision_is_never_taken_unasked():
+    assert choose_maps(1_000, 256, None) == (2, torch.float32)
+    assert choose_maps(10**9, 256, None) == (1, torch.float32)
+    assert choose_maps(10, 4, 320) == (2, torch.float32)
+    assert choose_maps(10, 4, 319) == (1, torch.float32)
+    assert choose_maps(10, 4, 159) == (1, torch.float16)
+
+
+@pytest.mark.parametrize("features", ["identity", "average", "concat"])
+@pytest.mark.parametrize("encoder", ["attention", "convolution"])
+def test_points_in_a_mapped_file_of_half_precision_are_scored(tmp_path, features, encoder):
+    rng = np.random.default_rng(3)
+    points = rng.normal(size=(40, 6)).astype(np.float32)
+    points = (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float16)
+    np.save(tmp_path / "points.npy", points)
+    graph = build_knn_graph(points.astype(np.float32), 5)
+    predict = Predictor(make_network(NetworkSettings(6, features, encoder, 12), 0), "cpu")
+    expected = predict(graph, start_nodes(points.astype(np.float32))).linkage
+    mapped = start_nodes(np.load(tmp_path / "points.npy", mmap_mode="r"))
+    np.testing.assert_allclose(predict(graph, mapped).linkage, expected, atol=1e-5)
+
+
+def test_scores_do_not_depend_on_the_number_of_threads(small_level, monkeypatch):
+    graph, nodes, _ = small_level
+    monkeypatch.setattr(knn_graph, "_CACHED_NUMBERS", 7 * graph.k * 16)
+    predict = Predictor(make_network(NetworkSettings(6, hidden=32), 0), "cpu")
+    found, n_threads = [], torch.get_num_threads()
+    for number in (1, 2):
+        torch.set_num_threads(number)
+        with threadpool_limits(number):
+            found.append(predict(graph, nodes).linkage)
+        assert torch.get_num_threads() == number
+    torch.set_num_threads(n_threads)
+    np.testing.assert_array_equal(*found)
 
 
 def test_a_node_shows_its_peak_its_mean_or_both(small_level):

@@ -177,3 +177,19 @@ def test_parallel_edges_are_added_and_loops_dropped():
     assert list(zip(low, high, total, strict=True)) == [(0, 1, 3), (0, 2, 16), (1, 2, 8)]
     nothing = np.arange(0)
     assert [len(part) for part in contraction.add_parallel(nothing, nothing, nothing, 3)] == [0] * 3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_edges_named_from_both_ends_are_added_as_parallel_ones_are(seed):
+    graph, weights = random_edges(seed)
+    left = np.repeat(np.arange(graph.n_nodes), graph.k)
+    expected = contraction.add_parallel(left, graph.neighbours.ravel(), weights.ravel(), 24)
+    for found, wanted in zip(contraction.add_both_ways(graph, weights), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_cluster_that_all_edges_reject_is_settled():
+    left, right = np.array([0, 0, 1, 2, 3]), np.array([1, 2, 2, 3, 4])
+    weight = np.array([2.0, -1, -5, -1, 0])
+    kept = contraction.drop_settled(left, right, weight, 5)
+    assert [part.tolist() for part in kept] == [[0], [1], [2.0]]

@@ -1,7 +1,8 @@
 import numpy as np
+import pytest
 
 from hilander.graph import start_nodes
-from hilander.partition import merge_nodes
+from hilander.partition import merge_nodes, pooling
 
 
 def random_trees(rng, n_nodes, n_trees):
@@ -36,3 +37,19 @@ def test_merging_nothing_changes_nothing():
     np.testing.assert_array_equal(same.average, features)
     assert same.average.dtype == np.float32
     assert same.size.dtype == np.int64
+
+
+@pytest.mark.parametrize("numbers", [1, 12, 10**6])
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+def test_trees_are_summed_alike_in_blocks_of_any_size_and_in_half_precision(
+    monkeypatch, numbers, kind
+):
+    rng = np.random.default_rng(2)
+    features = rng.normal(size=(50, 4)).astype(kind)
+    labels, peaks = random_trees(rng, 50, 9)
+    monkeypatch.setattr(pooling, "_BLOCK_NUMBERS", numbers)
+    merged = merge_nodes(start_nodes(features), labels, peaks)
+    assert merged.total.dtype == merged.identity.dtype == np.float32
+    for tree in range(9):
+        expected = features[labels == tree].astype(np.float64).sum(axis=0)
+        np.testing.assert_allclose(merged.total[tree], expected, atol=1e-5)

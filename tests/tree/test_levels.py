@@ -1,4 +1,5 @@
 from itertools import pairwise
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -198,3 +199,20 @@ def test_exact_duplicates_by_the_hundred_are_not_fragmented():
     labels = np.random.default_rng(0).permutation(np.repeat(np.arange(20), 250))
     found = cluster(distinct[labels], score_with_labels(labels), k=10)
     assert same_partition(found.labels(-1), labels)
+
+
+def test_the_graph_of_a_level_is_let_go_before_the_next_is_searched_for():
+    features, labels = make_identities(spread=0.3, seed=0)
+    truth, graphs, alive = score_with_labels(labels), [], []
+
+    def score(graph, nodes):
+        graphs.append(ref(graph))
+        return truth(graph, nodes)
+
+    def search(points, k):
+        alive.append(sum(graph() is not None for graph in graphs))
+        return build_knn_graph(points, k)
+
+    Hierarchy.of_steps(walk_levels(features, score, Rules(k=3), search=search))
+    assert len(alive) > 1
+    assert not any(alive)

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from hilander.errors import SettingError
+from hilander.tree.doubts import MERGE
 from hilander.web.explorer import Explorer
 from hilander.web.parts import rows_under
 from hilander.web.payloads.paging import describe_items, number, page_of, spread_out
-from hilander.web.review_queue import MERGE, Question, is_open, known_apart
+from hilander.web.review_queue import Question, is_open, known_apart
 from hilander.web.review_state import REDO, UNDO, Event
 
 KINDS = ("merge", "pair")

@@ -1,0 +1,227 @@
+"""The process of one measurement of scale: ``python -m benchmarks.scale_worker JOB``.
+
+JOB is a JSON file that names a method, the points and a model. The result goes to files beside it:
+``result.json``, ``labels.npy`` and, for our own methods, ``neighbours.npy`` of the judged rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.scale_data import make_training, sample_rows
+from hilander.tree import LevelStep
+from hilander.tree.work import Work
+
+_LOOK_EVERY = 0.05
+
+
+class Watch:
+    """Wall and CPU seconds and the highest resident memory of every stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.memory: dict[str, int] = {}
+        self._stage = "start"
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    @contextlib.contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Count a block to a stage."""
+        before, self._stage = self._stage, name
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            took = time.perf_counter() - start
+            self.seconds[name] = round(self.seconds.get(name, 0.0) + took, 3)
+            self._note()
+            self._stage = before
+
+    def close(self) -> None:
+        """Look no more."""
+        self._ended.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._ended.wait(_LOOK_EVERY):
+            self._note()
+
+    def _note(self) -> None:
+        held = resident()
+        self.memory[self._stage] = max(self.memory.get(self._stage, 0), held)
+
+
+class WatchedWork(Work):
+    """The level loop's work, with its stages watched."""
+
+    def __init__(self, watch: Watch) -> None:
+        super().__init__()
+        self.watch = watch
+
+    def do(self, stage: str, level: int, make: Callable[..., Any], *inputs: Any) -> Any:
+        """Do a stage of a level under the watch."""
+        with self.watch.stage(stage):
+            return super().do(stage, level, make, *inputs)
+
+
+def resident() -> int:
+    """Bytes of memory that this process holds now."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return peak_memory()
+
+
+def peak_memory() -> int:
+    """Bytes that this process held at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of this process so far."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def run_ours(job: dict[str, Any], watch: Watch, folder: Path) -> dict[str, Any]:
+    """Cluster end to end: file in, all levels, run folder out."""
+    from hilander import Hierarchy, HiLander
+
+    model = HiLander.load(job["model"], device="cpu")
+    points = np.load(job["features"], mmap_mode="r")
+    work = WatchedWork(watch)
+    with watch.stage("prepare"):
+        steps = model.walk(points, k=job.get("k"), memory=job.get("memory"), work=work)
+    first: dict[str, Any] = {}
+    with watch.stage("other"):
+        hierarchy = Hierarchy.of_steps(note_first(steps, first))
+    with watch.stage("write"), tempfile.TemporaryDirectory(dir=folder) as output:
+        hierarchy.save(Path(output) / "run")
+    # The loop's own time is counted to its stages.
+    inner = sum(watch.seconds.get(stage, 0.0) for stage in ("search", "score", "decode", "pool"))
+    watch.seconds["other"] = round(max(0.0, watch.seconds["other"] - inner), 3)
+    np.save(folder / "labels.npy", hierarchy.labels(-1))
+    np.save(folder / "neighbours.npy", first.pop("neighbours"))
+    return {"n_levels": hierarchy.n_levels, **first}
+
+
+def note_first(steps: Iterable[LevelStep], first: dict[str, Any]) -> Iterator[LevelStep]:
+    """Pass steps on, noting of the first how its graph was found and what of it is judged."""
+    for step in steps:
+        if not first:
+            graph = step.graph
+            first["neighbours"] = graph.neighbours[sample_rows(graph.n_nodes)]
+            first["k"] = graph.k
+            if graph.search is not None:
+                first["search_method"] = graph.search.method
+                first["recall_reported"] = graph.search.recall
+        yield step
+
+
+def run_peer(job: dict[str, Any], watch: Watch, folder: Path) -> dict[str, Any]:
+    """Cluster by a peer, with its search and its own defaults; k-means is told the true number."""
+    from hilander.graph import KnnGraph, build_knn_graph
+    from hilander.peers.method import Problem, noise_to_singletons
+    from hilander.peers.registry import PEERS
+
+    method = PEERS[job["method"]]
+    with watch.stage("prepare"):
+        features = np.ascontiguousarray(np.load(job["features"]), dtype=np.float32)
+    n_identities = job["n_identities"]
+    if method.name == "FINCH":
+        with watch.stage("search"):
+            graph = build_knn_graph(features, 1)
+    else:
+        # A graph that is not looked at: these search by themselves.
+        ring = (np.arange(len(features)) + 1)[:, None] % len(features)
+        graph = KnnGraph(ring, np.zeros(ring.shape, dtype=np.float32))
+    problem = Problem(features, graph)
+    params = {
+        "k-means": {"mean_size": len(features) / n_identities},
+        "fast_hdbscan": {"min_cluster_size": 5, "min_samples": 2},
+        "EVoC": {"noise_level": 0.3, "base_min_cluster_size": 5},
+        "FINCH": {},
+    }[method.name]
+    with watch.stage("cluster"):
+        state = method.start(problem, None, params)
+        if isinstance(state, list):
+            labels = nearest_partition(state, n_identities)
+        else:
+            labels = method.cluster(problem, state, params)
+        labels = noise_to_singletons(labels)
+    np.save(folder / "labels.npy", labels)
+    return {"k": None, "params": params}
+
+
+def nearest_partition(levels: list[npt.NDArray[Any]], n_clusters: int) -> npt.NDArray[Any]:
+    """Of several levels the one whose number of clusters is nearest to the true one."""
+    return min(levels, key=lambda labels: abs(int(labels.max()) + 1 - n_clusters))
+
+
+def run_training(job: dict[str, Any], watch: Watch, folder: Path) -> dict[str, Any]:
+    """Train on labelled points and score the model on points of other identities."""
+    from benchmarks.scale import make_estimator
+    from hilander.data.face_like import PRESETS, make_face_like
+    from hilander.validation import score_clustering
+
+    features, labels = make_training(job["n"], 128)
+    model = make_estimator(job["method"])
+    with watch.stage("train"):
+        model.fit(features, labels)
+    preset = PRESETS["imdb"]
+    others, truth = make_face_like(preset, scale=20_000 / preset.n_points, seed=2)
+    with watch.stage("validate"):
+        scores = score_clustering(truth, model.predict(others)).to_dict()
+    kept = {name: scores[name] for name in ("pairwise_f", "bcubed_f", "nmi")}
+    return {"k": model.rules_.k, "n_identities": int(labels.max()) + 1, **kept}
+
+
+KINDS = {"ours": run_ours, "peer": run_peer, "train": run_training}
+
+
+def main(path: str) -> int:
+    """Do a job and write its result; a failure is the last line on standard error."""
+    job = json.loads(Path(path).read_text(encoding="utf-8"))
+    folder = Path(path).parent
+    import hilander.estimator
+    import hilander.plans  # noqa: F401  imports are not measured
+
+    watch = Watch()
+    start, cpu = time.perf_counter(), cpu_seconds()
+    try:
+        facts = KINDS[job["kind"]](job, watch, folder)
+    except Exception as error:
+        print(f"{type(error).__name__}: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+    finally:
+        watch.close()
+    result = {
+        "seconds": round(time.perf_counter() - start, 3),
+        "cpu_seconds": round(cpu_seconds() - cpu, 3),
+        "peak_memory": peak_memory(),
+        "stages": watch.seconds,
+        "stage_memory": {stage: held for stage, held in watch.memory.items() if stage != "start"},
+        **facts,
+    }
+    (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,234 @@
+"""Search by inverted lists: rows are compared with those of their own cell and of near ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from hilander.data.arrays import FloatArray
+from hilander.graph.block_join import Block, Joiner
+from hilander.graph.block_plan import BlockPlan
+from hilander.graph.cells import (
+    N_ROUNDS,
+    ROWS_PER_CENTRE,
+    CellArray,
+    Centres,
+    Probes,
+    count_reach,
+    find_probes,
+    learn_centres,
+    sort_by_cell,
+)
+from hilander.graph.exact_search import cut_rows, pairs_of_blocks
+from hilander.graph.recall import KnownRows, sample_rows, search_rows
+from hilander.graph.row_source import Index32, RowSource
+from hilander.graph.workers import Workers
+
+_MOST_LISTS = 1 << 16
+_PAIR_BLOCK = 4_096
+# With twice the lists, a row is compared with about this share of the rows.
+_SHARE_OF_DOUBLING = 0.6
+_CAUTION = 0.1
+# Rows that look into cells are sorted by cell for some of the cells at a time, to save memory.
+_SORTED_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True)
+class SampleDraw:
+    """How the rows are drawn that centres are learned from.
+
+    Parameters
+    ----------
+    seed : int
+    most : int
+        Rows to draw at most, though at least one for each centre.
+    """
+
+    seed: int = 0
+    most: int = 1 << 30
+
+
+@dataclass(frozen=True, eq=False)
+class CellPlan:
+    """Cells, and how far rows look beyond their own.
+
+    Parameters
+    ----------
+    centres : Centres
+    margin : float
+        A row looks into the cells whose centre's cosine is within the margin of the best one's.
+    pairs : float
+        Rows that a row is compared with, on average, as the sample foretells.
+    probes : float
+        Cells that a row looks into, its own among them, as the sample foretells.
+    cost : float
+        Products of two rows for each row, with those that find the centres and the cells.
+    """
+
+    centres: Centres
+    margin: float
+    pairs: float
+    probes: float
+    cost: float
+
+
+def plan_cells(
+    source: RowSource, known: KnownRows, target: float, workers: Workers, draw: SampleDraw
+) -> CellPlan:
+    """Find the number of cells and the margin that reach a recall for the least work.
+
+    A pair is found if either row looks into the cell of the other, so the margin that a pair needs
+    follows from the centres alone, and the margin for a recall is a quantile of them: no search is
+    tried out.
+
+    Parameters
+    ----------
+    source : RowSource
+    known : KnownRows
+        A sample of rows and their exact neighbours.
+    target : float
+        Share of the neighbours to be found.
+    workers : Workers
+    draw : SampleDraw
+        Of the rows that the centres are learned from.
+    """
+
+    def plan_with(n_lists: int) -> CellPlan:
+        size = min(len(source), ROWS_PER_CENTRE * n_lists, max(draw.most, n_lists))
+        sample = source.take(sample_rows(len(source), size, draw.seed + 1))
+        centres = learn_centres(sample, n_lists, workers, draw.seed)
+        return _plan_with(source, known, target, centres, workers)
+
+    n_lists = min(_MOST_LISTS, 2 ** round(np.log2(4 * np.sqrt(len(source)))))
+    best = plan_with(n_lists)
+    while 2 * n_lists <= min(_MOST_LISTS, len(source) // 4):
+        spared = (1 - _SHARE_OF_DOUBLING) * best.pairs
+        if spared < _fixed_cost(len(source), 2 * n_lists) - _fixed_cost(len(source), n_lists):
+            break
+        n_lists *= 2
+        finer = plan_with(n_lists)
+        if finer.cost >= best.cost:
+            break
+        best = finer
+    return best
+
+
+def _fixed_cost(n_rows: int, n_lists: int) -> float:
+    """Products for each row that finding the centres and the cells takes."""
+    n_sample = min(n_rows, ROWS_PER_CENTRE * n_lists)
+    return sum(count_reach(n_lists)) * (1 + N_ROUNDS * n_sample / n_rows)
+
+
+def _plan_with(
+    source: RowSource, known: KnownRows, target: float, centres: Centres, workers: Workers
+) -> CellPlan:
+    needed = _needed_margins(source, known, centres, workers)
+    # A little above the target, for the sample is one of many.
+    aim = target + _CAUTION * (1 - target)
+    margin = float(np.quantile(needed, aim, method="higher"))
+    looked = find_probes(RowSource(source.take(known.rows)), centres, margin, None, workers)
+    rows_met = centres.share[looked.home].sum() + centres.share[looked.cell].sum()
+    pairs = float(rows_met / len(known.rows) * len(source))
+    probes = 1 + len(looked.row) / len(known.rows)
+    return CellPlan(centres, margin, pairs, probes, pairs + _fixed_cost(len(source), len(centres)))
+
+
+def _needed_margins(
+    source: RowSource, known: KnownRows, centres: Centres, workers: Workers
+) -> FloatArray:
+    """The margin at which each exact neighbour would be found, shape (n_known * k,)."""
+    rows = source.take(known.rows)
+    own = find_probes(RowSource(rows), centres, -1.0, None, workers)
+    here = np.repeat(np.arange(len(rows)), known.neighbours.shape[1])
+    needed = np.empty(len(here), dtype=np.float32)
+    for start in range(0, len(here), _PAIR_BLOCK):
+        pairs = slice(start, start + _PAIR_BLOCK)
+        at, there = here[pairs], source.take(known.neighbours.ravel()[pairs])
+        other = find_probes(RowSource(there), centres, -1.0, None, workers)
+        from_here = own.cosine[at] - _dot(rows[at], centres.point[other.home])
+        from_here[~centres.reaches(own.coarse[at], other.home)] = np.inf
+        from_there = other.cosine - _dot(there, centres.point[own.home[at]])
+        from_there[~centres.reaches(other.coarse, own.home[at])] = np.inf
+        # A row finds those of its own cell without looking further.
+        needed[pairs] = np.maximum(np.minimum(from_here, from_there), 0)
+    return needed
+
+
+def _dot(left: FloatArray, right: FloatArray) -> FloatArray:
+    product: FloatArray = np.einsum("id,id->i", left, right)
+    return product
+
+
+def search_cells(joiner: Joiner, cells: CellPlan, plan: BlockPlan) -> Iterator[int]:
+    """Fill the lists of the joiner with near rows, most of them the nearest.
+
+    Parameters
+    ----------
+    joiner : Joiner
+    cells : CellPlan
+    plan : BlockPlan
+
+    Yields
+    ------
+    done : int
+        Pairs compared since the last time, of about ``cells.pairs`` for each row.
+    """
+    n_rows = len(joiner.source)
+    step, home = n_rows, None
+    if cells.probes * n_rows > plan.pairs:
+        # In two passes, as the cells of all rows must be known before the first looks into one.
+        step = max(1, int(plan.pairs / cells.probes))
+        home = _find(joiner, cells, -1.0, slice(0, n_rows)).home
+    members: list[Index32] = []
+    for start in range(0, n_rows, step):
+        chunk = slice(start, min(start + step, n_rows))
+        probes = _find(joiner, cells, cells.margin, chunk)
+        if not members:
+            members = _members(probes.home if home is None else home, len(cells.centres))
+            yield from _start_cells(joiner, members, plan.block)
+        yield from joiner.join(_blocks_of(probes, members, plan.block))
+    _fill_gaps(joiner)
+
+
+def _find(joiner: Joiner, cells: CellPlan, margin: float, rows: slice) -> Probes:
+    return find_probes(joiner.source, cells.centres, margin, rows, joiner.workers)
+
+
+def _members(home: CellArray, n_lists: int) -> list[Index32]:
+    """Rows of each cell."""
+    places, starts = sort_by_cell(home, n_lists)
+    return [places[starts[cell] : starts[cell + 1]] for cell in range(n_lists)]
+
+
+def _start_cells(joiner: Joiner, members: list[Index32], block: int) -> Iterator[int]:
+    """Compare the rows of each cell with one another."""
+    pieces = [cut_rows(rows, block) for rows in members]
+    yield from joiner.start(piece for cell in pieces for piece in cell)
+    yield from joiner.join(pair for cell in pieces for pair in pairs_of_blocks(cell))
+
+
+def _blocks_of(probes: Probes, members: list[Index32], block: int) -> Iterator[Block]:
+    """For each cell, the rows that look into it with the rows of the cell."""
+    n_parts = 1 + len(probes.row) // _SORTED_AT_ONCE
+    for part in np.array_split(np.arange(len(members)), n_parts):
+        first, last = int(part[0]), int(part[-1])
+        chosen = np.flatnonzero((probes.cell >= first) & (probes.cell <= last))
+        places, starts = sort_by_cell(probes.cell[chosen] - np.uint16(first), len(part))
+        row = probes.row[chosen[places]]
+        for cell, inside in enumerate(members[first : last + 1]):
+            outside = row[starts[cell] : starts[cell + 1]]
+            if len(inside):
+                for left in cut_rows(outside, block):
+                    for right in cut_rows(inside, block):
+                        yield Block(left, right)
+
+
+def _fill_gaps(joiner: Joiner) -> None:
+    """Search exactly for the rows that met too few others."""
+    lists = joiner.lists
+    rows = np.flatnonzero(lists.column[:, -1] < 0).astype(np.int32)
+    if len(rows):
+        known = search_rows(joiner.source, rows, lists.count, joiner.workers)
+        lists.column[rows], lists.value[rows] = known.neighbours, known.affinity

@@ -1,0 +1,128 @@
+import importlib
+import importlib.util
+
+import numpy as np
+import pytest
+
+from hilander.errors import SettingError
+from hilander.graph import EdgeScores, KnnGraph
+from hilander.partition import check_decoder, decode, label_trees
+from hilander.partition.communities import WeightedEdges, find_by_infomap, find_by_leiden
+from hilander.partition.decoding import choose_resolution, find_communities
+
+METHODS = [
+    pytest.param("leiden", marks=pytest.mark.skipif(
+        importlib.util.find_spec("networkit") is None, reason="networkit is not installed")),
+    pytest.param("infomap", marks=pytest.mark.skipif(
+        importlib.util.find_spec("infomap") is None, reason="infomap is not installed")),
+]  # fmt: skip
+
+
+def planted(n_groups, size, k, seed, wrong=0.02, right=0.95):
+    """Groups whose members mostly know each other, with some edges to others, and their truth."""
+    rng = np.random.default_rng(seed)
+    truth = rng.permutation(np.repeat(np.arange(n_groups), size))
+    neighbours = np.empty((len(truth), k), dtype=np.int64)
+    for node, group in enumerate(truth):
+        own = np.setdiff1d(np.flatnonzero(truth == group), [node])
+        others = np.flatnonzero(truth != group)
+        inside = rng.choice(own, k - 2, replace=False)
+        neighbours[node] = np.concatenate([inside, rng.choice(others, 2, replace=False)])
+    same = truth[neighbours] == truth[:, None]
+    linkage = np.where(same, right, wrong).astype(np.float32)
+    affinity = np.full(linkage.shape, 0.5, dtype=np.float32)
+    density = rng.uniform(size=len(truth)).astype(np.float32)
+    return KnnGraph(neighbours, affinity), EdgeScores(linkage, density), truth, rng
+
+
+def same_partition(one, two):
+    pairs = len(np.unique(np.stack([one, two]), axis=1).T)
+    return pairs == len(np.unique(one)) == len(np.unique(two))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n_groups", [3, 60])
+def test_planted_groups_are_found_in_small_and_large_graphs(method, n_groups):
+    graph, scores, truth, _ = planted(n_groups, 12, 8, seed=n_groups)
+    labels, _ = label_trees(decode(graph, scores, 0.5, method).index)
+    assert same_partition(labels, truth)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_wrong_link_does_not_join_two_groups_however_large_the_graph(method):
+    graph, scores, truth, _ = planted(80, 10, 8, seed=5)
+    linkage = scores.linkage.copy()
+    for group in range(80):  # one sure but wrong edge out of every group
+        node = np.flatnonzero(truth == group)[0]
+        linkage[node, -1] = 0.95
+    labels = label_trees(decode(graph, EdgeScores(linkage, scores.density), 0.5, method).index)[0]
+    assert same_partition(labels, truth)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_edges_below_the_threshold_join_nothing(method):
+    graph, scores, truth, _ = planted(4, 10, 8, seed=1)
+    peaks = label_trees(decode(graph, scores, 0.96, method).index)[1]
+    assert len(peaks) == len(truth)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_graph_gives_the_same_communities(method):
+    graph, scores, _, rng = planted(20, 10, 8, seed=2, wrong=0.5)
+    weights = (scores.linkage + rng.uniform(-0.4, 0.1, scores.linkage.shape)).astype(np.float32)
+    first = find_communities(graph, weights, method)
+    for _ in range(3):
+        np.testing.assert_array_equal(find_communities(graph, weights, method), first)
+    assert set(first) == set(range(first.max() + 1))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_node_without_an_edge_is_alone(method):
+    edges = WeightedEdges(5, np.array([0, 0, 1]), np.array([1, 2, 2]), np.ones(3))
+    find = {"leiden": lambda e: find_by_leiden(e, 1.0), "infomap": find_by_infomap}[method]
+    labels = find(edges)
+    assert same_partition(labels, [0, 0, 0, 1, 2])
+    nothing = WeightedEdges(3, *(np.array([], dtype=np.int64),) * 2, np.array([]))
+    assert same_partition(find(nothing), [0, 1, 2])
+
+
+def test_an_edge_that_is_there_both_ways_is_taken_once_with_the_larger_weight():
+    neighbours = np.array([[1, 2], [0, 2], [0, 1]])
+    weights = np.array([[0.5, 0.2], [0.7, 0.0], [0.1, -1.0]], dtype=np.float32)
+    edges = WeightedEdges.of_matrix(neighbours, weights)
+    assert list(zip(edges.low, edges.high, strict=True)) == [(0, 1), (0, 2)]
+    np.testing.assert_allclose(edges.weight, [0.7, 0.2], rtol=1e-6)
+    np.testing.assert_allclose(edges.strength, [0.9, 0.7, 0.2], rtol=1e-6)
+
+
+def test_the_resolution_grows_with_the_graph_and_not_with_the_scale_of_the_weights():
+    def of(n_groups, scale=1.0):
+        graph, scores, *_ = planted(n_groups, 10, 8, seed=0)
+        weights = np.where(scores.linkage > 0.5, scale, 0).astype(np.float32)
+        return choose_resolution(WeightedEdges.of_matrix(graph.neighbours, weights))
+
+    assert of(40) == pytest.approx(4 * of(10), rel=0.1)
+    assert of(10, scale=7.0) == pytest.approx(of(10))
+
+
+@pytest.mark.parametrize(
+    ("decoder", "module", "extra"),
+    [("leiden", "networkit", "communities"), ("infomap", "infomap", "infomap")],
+)
+def test_a_missing_library_is_named_with_the_extra_that_installs_it(
+    decoder, module, extra, monkeypatch
+):
+    real = importlib.import_module
+
+    def refuse(name, *rest):
+        if name == module:
+            raise ImportError(f"No module named {name!r}")
+        return real(name, *rest)
+
+    monkeypatch.setattr(importlib, "import_module", refuse)
+    with pytest.raises(SettingError, match=rf"{module}.*hilander\[{extra}\]"):
+        check_decoder(decoder)
+    graph, scores, *_ = planted(3, 10, 8, seed=0)
+    with pytest.raises(SettingError, match=rf"hilander\[{extra}\]"):
+        decode(graph, scores, 0.5, decoder)
+    check_decoder("contract")

@@ -1,0 +1,85 @@
+"""The estimator's `decoder`: chosen, tuned for, saved, and overridden."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from hilander import HiLander, evidence_training
+from hilander.data import make_identities
+from hilander.errors import SettingError
+from hilander.model import evidence_learning
+from hilander.model.evidence_learning import EvidenceLearning
+from hilander.partition import decode
+from hilander.plans import make_plan
+from hilander.tree import levels
+from hilander.validation import bcubed_f
+
+QUICK = EvidenceLearning(epochs=2, batch_size=128, learning_rate=0.02, most_points=150)
+LIBRARY = {"leiden": "networkit", "infomap": "infomap"}
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch):
+    monkeypatch.setattr(evidence_learning, "_STEPS_PER_EPOCH", 30)
+    monkeypatch.setattr(evidence_training, "_VALIDATION_POINTS", 150)
+    monkeypatch.setattr(evidence_training, "P_TAU_GRID", (0.3, 0.7))
+    monkeypatch.setattr(evidence_training, "MERGE_GRID", (0.6, 0.9))
+
+
+def labelled(seed):
+    return make_identities(n_identities=24, size=9, dim=16, spread=0.35, seed=seed)
+
+
+@pytest.mark.parametrize("decoder", ["leiden", "infomap"])
+def test_thresholds_are_tuned_with_the_decoder_that_is_asked_for(decoder, monkeypatch, tmp_path):
+    pytest.importorskip(LIBRARY[decoder])
+    used = []
+
+    def watch(graph, scores, p_tau, name):
+        used.append(name)
+        return decode(graph, scores, p_tau, name)
+
+    monkeypatch.setattr(levels, "decode", watch)
+    X, y = labelled(0)
+    model = HiLander(decoder=decoder, hidden=16, learning=QUICK, device="cpu").fit(X, y)
+    assert set(used) == {decoder}
+    assert model.rules_.decoder == decoder
+    assert {row["p_tau"] for row in model.summary_["validation"]} == {0.3, 0.7}
+    X_new, y_new = labelled(1)
+    labels = model.predict(X_new)
+    assert bcubed_f(y_new, labels) > 0.8
+    loaded = HiLander.load(model.save(tmp_path / "model"))
+    assert loaded.decoder == loaded.rules_.decoder == decoder
+    np.testing.assert_array_equal(loaded.predict(X_new), labels)
+    used.clear()
+    loaded.cluster(X_new, decoder="contract")
+    assert set(used) == {"contract"}
+
+
+@pytest.mark.parametrize(("method", "auto"), [("evidence", "contract"), ("paper", "parents")])
+def test_auto_is_what_suits_the_method_and_a_choice_is_kept(method, auto):
+    X, y = labelled(0)
+    for asked, expected in (("auto", auto), ("parents", "parents"), ("contract", "contract")):
+        plan = make_plan(HiLander(method=method, decoder=asked), X, y)
+        assert plan.rules.decoder == expected
+
+
+def test_an_unknown_decoder_is_refused_with_a_hint():
+    X, y = labelled(0)
+    with pytest.raises(SettingError, match="decoder='leidn' is not known; did you mean 'leiden'"):
+        HiLander(decoder="leidn").fit(X, y)
+
+
+@pytest.mark.parametrize(("decoder", "extra"), [("leiden", "communities"), ("infomap", "infomap")])
+def test_a_library_that_is_missing_is_told_before_anything_is_learnt(decoder, extra, monkeypatch):
+    def refuse(name):
+        raise ImportError(f"No module named {name!r}")
+
+    # Only what the communities import by name; the rest of Python goes on importing.
+    from hilander.partition import communities
+
+    monkeypatch.setattr(communities, "importlib", SimpleNamespace(import_module=refuse))
+    X, y = labelled(0)
+    with pytest.raises(SettingError, match=rf"pip install 'hilander\[{extra}\]'"):
+        HiLander(decoder=decoder).fit(X, y)
