@@ -60,6 +60,15 @@ def load_pair(name: str) -> Pair:
     )
 
 
+def load_labelled(name: str) -> Labelled:
+    """Features and labels of the training part of a shared pair, or of the glyphs, as they are."""
+    if name == "glyphs":
+        return _make_glyphs()[0]
+    if name not in SHARED:
+        raise SettingError(f"data set {name!r} is not known; use {', '.join(SHARED)} or glyphs")
+    return _read(find_data() / SHARED[name][0])
+
+
 def _read(path: Path) -> Labelled:
     file = read_embeddings(path)
     return file.features, file.labels

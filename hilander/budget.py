@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from hilander.data import FloatArray, Preparation
+from hilander.data import FloatArray, OwnPreparation, Preparation
 from hilander.data.arrays import is_mapped
 from hilander.data.memory import format_memory, parse_memory
 from hilander.errors import SettingError
@@ -163,13 +163,16 @@ class MemoryPlan:
     score: int | None = None
 
     def prepare(
-        self, preparation: Preparation, points: npt.NDArray[Any], folder: Path | None
+        self,
+        preparation: Preparation | OwnPreparation,
+        points: npt.NDArray[Any],
+        folder: Path | None,
     ) -> FloatArray:
         """Prepare embeddings into the storage that was planned, block by block.
 
         Parameters
         ----------
-        preparation : Preparation
+        preparation : Preparation or OwnPreparation
         points : ndarray of shape (n_points, dim)
             Not changed.
         folder : Path, optional

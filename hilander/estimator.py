@@ -262,7 +262,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         )
         folder = getattr(work, "folder", None)
         plan = plan_memory(load_of(self, points, rules), memory, may_map=folder is not None)
-        prepared = plan.prepare(self.preparation_.settle(points), points, folder)
+        prepared = plan.prepare(self.preparation_, points, folder)
         search = partial(build_knn_graph, verbose=self.verbose, memory=plan.search)
         how = {"graph": graph, "search": search, "work": work, "memory": plan.score}
         return self._walk(prepared, rules, **how)
@@ -314,14 +314,9 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def pretrained(cls, *, device: str = "auto") -> HiLander:
-        """The model in the box: ready to `cluster` embeddings of any embedder, without labels.
+        """The model in the box: ready to `cluster` what any embedder made, without labels.
 
         Its card is `docs/model-card.md`. Where you have labels, `fit` does better.
-
-        Parameters
-        ----------
-        device : str
-            Where to run it.
         """
         from hilander.model_folder import load_box
 

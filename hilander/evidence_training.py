@@ -66,6 +66,7 @@ OWN_P_TAU = (0.5, 0.82)  # how boldly the training episodes are clustered for th
 RIDGES = (3.0, 1.0, 0.3)
 LEAST_GAIN = 0.01  # of average precision, below which whitening is not worth its risk
 _VALIDATION_POINTS = 3000
+_AS_THEY_ARE = 2.0  # weight of the held-out identities with their own sizes
 
 
 @dataclass(frozen=True)
@@ -327,7 +328,9 @@ class Judge:
             scores.append(
                 (pairwise_f(episode.labels, predicted), bcubed_f(episode.labels, predicted))
             )
-        pair, bcubed = np.mean(scores, axis=0).tolist() if scores else (0.0, 0.0)
+        weights = [episode.weight for episode in self.episodes]
+        pair, bcubed = np.average(scores, axis=0, weights=weights) if scores else (0.0, 0.0)
+        pair, bcubed = float(pair), float(bcubed)
         setting = {"p_tau": rules.p_tau, "p_tau_merge": rules.p_tau_merge}
         return {**setting, "pairwise_f": pair, "bcubed_f": bcubed, "f": (pair + bcubed) / 2}
 
@@ -340,11 +343,15 @@ def take_plainest(rows: list[dict[str, Any]], name: str) -> float:
 
 
 def make_validation_episodes(held_out: Episode, rng: np.random.Generator) -> list[Episode]:
-    """The held-out identities as they are, re-sampled, and bootstrapped."""
+    """The held-out identities as they are, re-sampled, and bootstrapped.
+
+    The sizes at hand are the best guess of the sizes to come, so they weigh most.
+    """
     made = [
         resample_identities(held_out, sizes, 2 * _VALIDATION_POINTS, rng)
         for sizes in ("all", "singles", "log")
     ]
+    made[0] = replace(made[0], weight=_AS_THEY_ARE)
     bootstrap = IdentityBootstrap(held_out)
     if bootstrap.is_able:
         made += [bootstrap.make(sizes, _VALIDATION_POINTS, rng) for sizes in ("singles", "even")]

@@ -125,10 +125,11 @@ def test_the_judge_scores_like_clustering_from_scratch(labelled):
             for one in judge.episodes
         ]
         pairs = list(zip(judge.episodes, found, strict=True))
-        assert row["bcubed_f"] == pytest.approx(np.mean([bcubed_f(e.labels, f) for e, f in pairs]))
-        assert row["pairwise_f"] == pytest.approx(
-            np.mean([pairwise_f(e.labels, f) for e, f in pairs])
-        )
+        weights = [one.weight for one in judge.episodes]
+        assert weights[0] == max(weights) > weights[1]
+        for name, metric in (("bcubed_f", bcubed_f), ("pairwise_f", pairwise_f)):
+            scores = [metric(e.labels, f) for e, f in pairs]
+            assert row[name] == pytest.approx(np.average(scores, weights=weights))
 
 
 @pytest.mark.parametrize("changes", [{"tune": ()}, {"val_fraction": 0.0}, {"val_fraction": 0.1}])

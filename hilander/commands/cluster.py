@@ -1,4 +1,4 @@
-"""``hilander cluster``: group embeddings with a trained model."""
+"""``hilander cluster``: group embeddings with a trained model, or the one in the box."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def add_parser(subparsers: Any) -> None:
         "--model",
         metavar="MODEL",
         type=Path,
-        required=True,
-        help="model folder that `hilander train` or `hilander convert` wrote",
+        help="model folder that `hilander train` or `hilander convert` wrote (default: the model "
+        "in the box, which needs no labels of yours)",
     )
     parser.add_argument(
         "-o", "--output", metavar="RUN", type=Path, required=True, help="run folder to write"
@@ -136,6 +136,7 @@ def run(args: argparse.Namespace) -> int:
     """Cluster and write the run folder."""
     from hilander.commands.kept_work import leave_work
     from hilander.estimator import HiLander
+    from hilander.model_folder import BOX
     from hilander.tree.work import KeptWork
 
     check_probability("--p-tau", args.p_tau)
@@ -144,7 +145,7 @@ def run(args: argparse.Namespace) -> int:
     budget = None if args.memory is None else parse_memory(args.memory)
     check_output_folder(args.output, "run")
     log = Log()
-    model = HiLander.load(args.model, device=args.device)
+    model = HiLander.load(args.model or BOX, device=args.device)
     model.verbose = not args.quiet
     log.note("load_model")
     file = read_input(args)
@@ -162,7 +163,7 @@ def run(args: argparse.Namespace) -> int:
         "graph": args.graph,
         "memory": budget,
         "device": args.device,
-        "model": args.model,
+        "model": args.model or "in the box",
         "id_column": args.id_column,
         "features_column": args.features_column,
     }
@@ -182,7 +183,7 @@ def run(args: argparse.Namespace) -> int:
         )
         if found is not None and found.method != "exact":
             print(f"the search found {found.recall:.1%} of the neighbours ({found.method})")
-        print(f"run: {args.output}")
+        print(f"model: {settings['model']}; run: {args.output}")
     return 0
 
 

@@ -86,7 +86,7 @@ def _describe_model(path: Path) -> dict[str, Any]:
         "kind": "model",
         "path": str(path),
         "method": model.method,
-        "dim": model.n_features_in_,
+        "dim": getattr(model, "n_features_in_", "any"),
         **{name: value for name, value in network.to_dict().items() if name != "dim"},
         "n_weights": sum(weight.numel() for weight in model.network_.parameters()),
         "embeddings_are": model.preparation_.describe(),
@@ -96,7 +96,14 @@ def _describe_model(path: Path) -> dict[str, Any]:
         "as_released": model.rules_.as_released,
         "epochs": len(model.history_),
     }
-    for name in ("n_points", "n_identities", "n_validation_identities", "imported_from"):
+    for name in (
+        "name",
+        "trained_on",
+        "n_points",
+        "n_identities",
+        "n_validation_identities",
+        "imported_from",
+    ):
         if name in summary:
             facts[name] = summary[name]
     tried = [row["bcubed_f"] for row in summary.get("validation", ())]

@@ -15,6 +15,7 @@ from hilander import __version__, budget
 from hilander.data import EmbeddingFile
 from hilander.data.arrays import drop_pages, row_blocks
 from hilander.data.writing import sweep_temporaries
+from hilander.model_folder import BOX
 from hilander.tree.work import KeptWork, Work
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def take_fingerprint(
     """What has to be the same for kept work to be of this run."""
     model = {
         path.name: _digest_file(path)
-        for path in sorted(Path(args.model).iterdir())
+        for path in sorted(Path(args.model or BOX).iterdir())
         if path.name in ("weights.safetensors", "model.json")
     }
     return {

@@ -119,10 +119,6 @@ class Preparation:
             drop_pages(X)
         return prepared
 
-    def settle(self, X: FloatArray) -> "Preparation":
-        """How the rows of X are prepared: as was learnt, whatever they are."""
-        return self
-
     def _prepare(self, raw: FloatArray) -> npt.NDArray[Any]:
         block = _unit_rows(raw) if self.normalise else raw.astype(np.float64)
         if self.mean is not None:
@@ -168,9 +164,9 @@ class OwnPreparation:
 
     centre: bool | Literal["auto"] = "auto"
 
-    def settle(self, X: FloatArray) -> Preparation:
-        """How the rows of X are prepared, learnt from them without labels."""
-        return learn_preparation(X, self.centre)
+    def apply(self, X: FloatArray, *, out: npt.NDArray[Any] | None = None) -> FloatArray:
+        """Learn from the rows of X, without labels, how to prepare them, and do so."""
+        return learn_preparation(X, self.centre).apply(X, out=out)
 
     def describe(self) -> str:
         """Say in words what is done to embeddings."""

@@ -139,12 +139,6 @@ class Look(nn.Module):
             self.last.weight.zero_()
             self.last.bias.fill_(-_CERTAIN)
 
-    def rescale(self, slope: float, offset: float) -> None:
-        """Turn each logit z into ``slope * z + offset``."""
-        with torch.no_grad():
-            self.last.weight.mul_(slope)
-            self.last.bias.mul_(slope).add_(offset)
-
     def judge(self, evidence: FloatArray) -> FloatArray:
         """Probabilities of shape (n_nodes, k) from evidence of shape (n_nodes, k, width)."""
         device = self.centre.device

@@ -103,14 +103,6 @@ def test_a_look_is_the_mean_of_members_that_differ():
     torch.testing.assert_close(each[1], by_hand.squeeze(-1), atol=1e-5, rtol=1e-5)
 
 
-def test_rescaling_a_look_rescales_its_logits():
-    look = Look(3, EvidenceSettings(4, 2))
-    evidence = torch.from_numpy(np.random.default_rng(4).normal(size=(9, 3)).astype(np.float32))
-    before = look(evidence)
-    look.rescale(1.5, -0.25)
-    torch.testing.assert_close(look(evidence), 1.5 * before - 0.25, atol=1e-5, rtol=1e-5)
-
-
 def test_a_look_that_abstains_says_no_to_everything():
     look = Look(3, EvidenceSettings(4, 2))
     look.abstain()

@@ -1,0 +1,46 @@
+import json
+
+import numpy as np
+import pytest
+
+from hilander import HiLander
+from hilander.cli import main
+from hilander.data import OwnPreparation, make_identities
+from hilander.validation import bcubed_f
+
+
+@pytest.mark.parametrize("dim", [8, 48])
+def test_the_model_in_the_box_groups_embeddings_of_any_width(dim):
+    features, labels = make_identities(n_identities=30, size=20, dim=dim, spread=0.5, seed=dim)
+    model = HiLander.pretrained()
+    assert isinstance(model.preparation_, OwnPreparation)
+    assert bcubed_f(labels, model.predict(features)) > 0.8
+
+
+def test_a_cone_and_its_centred_embeddings_are_grouped_alike():
+    features, labels = make_identities(n_identities=30, size=20, dim=32, spread=0.5, seed=1)
+    cone = features + 3 * np.ones(32, dtype=np.float32) / np.sqrt(32)
+    assert bcubed_f(labels, HiLander.pretrained().predict(cone)) > 0.8
+
+
+def test_saving_and_loading_the_model_in_the_box_keeps_it(tmp_path):
+    features, _ = make_identities(n_identities=12, size=15, dim=16, seed=2)
+    model = HiLander.pretrained()
+    again = HiLander.load(model.save(tmp_path / "model"))
+    np.testing.assert_array_equal(model.predict(features), again.predict(features))
+
+
+def test_the_command_needs_no_model_and_says_which_it_took(tmp_path, capsys):
+    features, _ = make_identities(n_identities=12, size=15, dim=16, seed=3)
+    np.save(tmp_path / "emb.npy", features)
+    assert main(["cluster", str(tmp_path / "emb.npy"), "-o", str(tmp_path / "run")]) == 0
+    assert "model: in the box" in capsys.readouterr().out
+    described = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert described["settings"]["model"] == "in the box"
+
+
+def test_info_tells_of_the_model_in_the_box(capsys):
+    from hilander.model_folder import BOX
+
+    assert main(["info", str(BOX)]) == 0
+    assert "in the box" in capsys.readouterr().out
