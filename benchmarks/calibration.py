@@ -37,6 +37,10 @@ PAIRS = {
     "faces": ("faces-celeba-train.npz", "faces-lfw-test.npz"),
     "flowers": ("flowers-train.npz", "flowers-test.npz"),
 }
+PICTURE = (
+    "![Share of links that join one identity, by predicted linkage, on the test files.]"
+    "(images/reliability.png)"
+)
 HELD_OUT, TEST = "held-out", "test"
 HELD_OUT_SHARE = 5  # one identity in so many is held out
 TOP_DOUBTS = 50
@@ -193,8 +197,10 @@ def latest(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def render_table(rows: Sequence[dict[str, Any]]) -> str:
-    """The tables of links, and of clusters and doubts, as Markdown."""
+    """The figure, the tables of links, and of clusters and doubts, as Markdown."""
     chosen = latest(rows)
+    if not chosen:
+        return "*Not measured yet: `python -m benchmarks.calibration run`, then `render`.*"
     links = [
         "| links of | links | ECE | Brier | ECE, scaled | Brier, scaled | slope, offset |",
         "|---|---|---|---|---|---|---|",
@@ -218,7 +224,7 @@ def render_table(rows: Sequence[dict[str, Any]]) -> str:
     notes = "".join(f" {one}" for one in sorted({row.get("note", "") for row in chosen} - {""}))
     drawn = "Drawn by `python -m benchmarks.calibration render`."
     note = f"Commit {commits}; {machines}.{notes} {drawn}"
-    return "\n".join([*links, "", *clusters, "", note])
+    return "\n".join([PICTURE, "", *links, "", *clusters, "", note])
 
 
 def render(text: str, rows: Sequence[dict[str, Any]]) -> str:
@@ -262,7 +268,8 @@ def main(arguments: list[str] | None = None) -> int:
     else:
         rows = read_rows(args.rows)
         args.page.write_text(render(args.page.read_text(encoding="utf-8"), rows), encoding="utf-8")
-        draw(rows, args.figure)
+        if rows:
+            draw(rows, args.figure)
     return 0
 
 

@@ -284,15 +284,15 @@ def test_clusters_are_made_by_the_network_boldly_and_with_care(labelled):
     class Oracle:
         """Right in all but some edges, of which it is not quite sure."""
 
-        def judge(self, graph, evidence, *, super_nodes):
-            if super_nodes:
+        def judge_blocks(self, graph, evidence):
+            if evidence.super_nodes:
                 return np.full(graph.affinity.shape, 0.1, dtype=np.float32)
             same = labelled[1][graph.neighbours] == labelled[1][:, None]
             linkage = np.where(same, 0.95, 0.02).astype(np.float32)
             linkage[::5, 0] = 0.6
             return linkage
 
-    network.judge = Oracle().judge
+    network.judge_blocks = Oracle().judge_blocks
     sights = list(look_at_clusters(network, [episode], [graph], plan()))
     assert len(sights) == len(evidence_training.OWN_P_TAU)
     bold, careful = (len(sight.graph.neighbours) for sight in sights)

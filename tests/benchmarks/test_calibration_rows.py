@@ -66,6 +66,10 @@ def test_the_last_row_of_a_part_counts_and_a_missing_number_is_a_dash():
     assert "| omniglot, test | 0.50 | – | 0.50 | 0.50 | 0.25 | 0.50 |" in text
 
 
+def test_without_rows_the_page_says_so():
+    assert "Not measured yet" in render_table([])
+
+
 def test_rendering_changes_what_is_between_the_markers_and_draws_the_figure(tmp_path):
     pytest.importorskip("matplotlib")
     rows, page, figure = (tmp_path / name for name in ("rows.jsonl", "page.md", "figure.png"))
