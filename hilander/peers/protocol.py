@@ -45,7 +45,7 @@ class Tuned:
 
 def make_graph(features: FloatArray, k: int = SHARED_K) -> KnnGraph:
     """The k-NN graph that all methods share; of fewer neighbours where there are fewer points."""
-    return build_knn_graph(features, min(k, len(features) - 1))
+    return build_knn_graph(features, min(k, len(features) - 1), recall=1.0)
 
 
 def tune_method(
