@@ -101,7 +101,8 @@ def test_dbscan_on_the_graph_is_dbscan_where_balls_fit_into_it(easy) -> None:
 
 def test_an_edge_of_both_directions_is_collected_once(easy) -> None:
     problem, _ = easy
-    low, high, weight = collect_edges(problem, {"k": 5, "cosine": 0.5})
+    edges = collect_edges(problem, {"k": 5, "cosine": 0.5})
+    low, high, weight = edges.low, edges.high, edges.weight
     assert (low < high).all()
     assert len(set(zip(low.tolist(), high.tolist(), strict=True))) == len(low)
     expected = np.einsum("ij,ij->i", problem.features[low], problem.features[high])
