@@ -28,6 +28,7 @@ from benchmarks.rows import (
     describe_circumstances,
     find_data,
     hash_file,
+    put_block,
     read_rows,
 )
 from hilander import HiLander
@@ -46,6 +47,7 @@ from hilander.validation import bcubed_f, nmi, pairwise_f
 
 ROWS = RESULTS / "box.jsonl"
 CARD = ROOT / "docs" / "model-card.md"
+MARKS = ("<!-- box: begin -->", "<!-- box: end -->")
 RIVALS = ("FINCH", "fast_hdbscan", "EVoC", "Leiden", "Infomap")
 SCORES = ("pairwise_f", "bcubed_f", "nmi")
 TARGET = ROOT / "hilander" / "model" / "box"
@@ -231,15 +233,7 @@ def score(seeds: int) -> None:
 def render() -> None:
     """Draw the table of the model card anew."""
     text = CARD.read_text(encoding="utf-8")
-    CARD.write_text(put_block(text, "box", format_rows(read_rows(ROWS))), encoding="utf-8")
-
-
-def put_block(text: str, name: str, content: str) -> str:
-    """The text with another content between two marks."""
-    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    head, _, rest = text.partition(begin)
-    tail = rest.partition(end)[2]
-    return f"{head}{begin}\n{content}\n{end}{tail}"
+    CARD.write_text(put_block(text, MARKS, format_rows(read_rows(ROWS))), encoding="utf-8")
 
 
 def format_rows(rows: list[dict[str, Any]]) -> str:

@@ -25,6 +25,7 @@ from benchmarks.rows import (
     describe_circumstances,
     find_data,
     hash_file,
+    put_block,
     read_rows,
 )
 
@@ -229,8 +230,7 @@ def render_table(rows: Sequence[dict[str, Any]]) -> str:
 
 def render(text: str, rows: Sequence[dict[str, Any]]) -> str:
     """The page with its tables drawn anew between the markers."""
-    head, _, rest = text.partition(BEGIN)
-    return f"{head}{BEGIN}\n{render_table(rows)}\n{END}{rest.partition(END)[2]}"
+    return put_block(text, (BEGIN, END), render_table(rows))
 
 
 def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.pseudo_labels import ROWS as PSEUDO_ROWS
 from benchmarks.pseudo_labels import format_pseudo_labels
-from benchmarks.rows import ROOT
+from benchmarks.rows import ROOT, put_block
 from benchmarks.rows import read_rows as read_plain_rows
 from benchmarks.suite import CONFIG, ROWS, Suite, Table, read_suite
 from hilander.comparison import METHODS
@@ -126,9 +126,7 @@ def render_readme(text: str, suite: Suite, rows: Sequence[Row]) -> str:
     table = Table("scores", "", tuple(suite.datasets), methods)
     ours = any(METHODS[method].family == "ours" for method in methods)
     block = render_table(table, rows) if ours else NOT_YET
-    head, _, rest = text.partition(BEGIN)
-    tail = rest.partition(END)[2]
-    return f"{head}{BEGIN}\n{block}\n{END}{tail}"
+    return put_block(text, (BEGIN, END), block)
 
 
 def render_all(config: Path = CONFIG) -> dict[Path, str]:

@@ -78,6 +78,21 @@ def hash_file(path: Path) -> str:
     return digest.hexdigest()[:12]
 
 
+def put_block(text: str, marks: tuple[str, str], content: str) -> str:
+    """A page with another content between its two marks; the rest stays.
+
+    Parameters
+    ----------
+    text : str
+    marks : tuple of two str
+        As they stand in the page.
+    content : str
+    """
+    begin, end = marks
+    head, _, rest = text.partition(begin)
+    return f"{head}{begin}\n{content}\n{end}{rest.partition(end)[2]}"
+
+
 def _git(*arguments: str) -> str:
     done = subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True)
     return done.stdout.strip()
