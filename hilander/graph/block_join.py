@@ -8,7 +8,12 @@ from itertools import islice
 
 import numpy as np
 
-from hilander.graph.nearest_lists import Candidates, NearestLists, best_of_each_row
+from hilander.graph.nearest_lists import (
+    Candidates,
+    NearestLists,
+    best_of_each_row,
+    best_of_matrix,
+)
 from hilander.graph.row_source import Index32, RowSource
 from hilander.graph.search_progress import SearchProgress
 from hilander.graph.workers import Workers
@@ -76,8 +81,7 @@ class Joiner:
         while some := list(islice(blocks, self.batch)):
             if not self.progress.is_known():
                 # All of a batch see the same lists: who is quicker must not matter.
-                found = Candidates.gather(self.workers.map(self._compare, some))
-                self._merge(found)
+                self.merge(self.workers.map(self._compare, some))
                 self.progress.note(self.lists)
             yield sum(len(block.left) * len(block.right) for block in some)
 
@@ -88,7 +92,7 @@ class Joiner:
         count = min(self.lists.count, len(rows) - 1)
         if count < 1:
             return
-        best = np.argpartition(cosine, len(rows) - count, axis=1)[:, -count:]
+        best = best_of_matrix(cosine, count)
         value = np.take_along_axis(cosine, best, axis=1)
         order = np.argsort(-value, axis=1, kind="stable")
         self.lists.value[rows, :count] = np.take_along_axis(value, order, axis=1)
@@ -116,7 +120,9 @@ class Joiner:
             return found.where(best_of_each_row(found, self.lists.count))
         return found
 
-    def _merge(self, found: Candidates) -> None:
+    def merge(self, parts: list[Candidates]) -> None:
+        """Take candidates into the lists, side by side for several ranges of rows."""
+        found = Candidates.gather(parts)
         part = found.row % _MERGE_PARTS
         self.workers.map(
             lambda number: self.lists.merge(found.where(part == number)), range(_MERGE_PARTS)

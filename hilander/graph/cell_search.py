@@ -31,6 +31,8 @@ _PAIR_BLOCK = 4_096
 # With twice the lists, a row is compared with about this share of the rows.
 _SHARE_OF_DOUBLING = 0.6
 _CAUTION = 0.1
+# The cells may miss so many times what may be missed in the end: friends find the rest.
+_LEFT_TO_FRIENDS = 2.2
 # Rows that look into cells are sorted by cell for some of the cells at a time, to save memory.
 _SORTED_AT_ONCE = 1 << 22
 
@@ -65,6 +67,9 @@ class CellPlan:
         Cells that a row looks into, its own among them, as the sample foretells.
     cost : float
         Products of two rows for each row, with those that find the centres and the cells.
+    without_friends : CellPlan, optional
+        The same cells with the margin that reaches the target by itself; this one leaves some
+        neighbours to be found among the neighbours of neighbours.
     """
 
     centres: Centres
@@ -72,6 +77,7 @@ class CellPlan:
     pairs: float
     probes: float
     cost: float
+    without_friends: CellPlan | None = None
 
 
 def plan_cells(
@@ -127,12 +133,24 @@ def _plan_with(
     needed = _needed_margins(source, known, centres, workers)
     # A little above the target, for the sample is one of many.
     aim = target + _CAUTION * (1 - target)
-    margin = float(np.quantile(needed, aim, method="higher"))
+    # Friends bring more than half of what is missed.
+    first = max(0.0, 1 - _LEFT_TO_FRIENDS * (1 - aim))
+    margin, widest = np.quantile(needed, [first, aim], method="higher").tolist()
+    pairs, probes = _foretell(source, known, centres, margin, workers)
+    most_pairs, most_probes = _foretell(source, known, centres, widest, workers)
+    fixed = _fixed_cost(len(source), len(centres))
+    without = CellPlan(centres, widest, most_pairs, most_probes, most_pairs + fixed)
+    return CellPlan(centres, margin, pairs, probes, pairs + fixed, without)
+
+
+def _foretell(
+    source: RowSource, known: KnownRows, centres: Centres, margin: float, workers: Workers
+) -> tuple[float, float]:
+    """Rows that a row is compared with and cells it looks into, on average, with a margin."""
     looked = find_probes(RowSource(source.take(known.rows)), centres, margin, None, workers)
     rows_met = centres.share[looked.home].sum() + centres.share[looked.cell].sum()
     pairs = float(rows_met / len(known.rows) * len(source))
-    probes = 1 + len(looked.row) / len(known.rows)
-    return CellPlan(centres, margin, pairs, probes, pairs + _fixed_cost(len(source), len(centres)))
+    return pairs, 1 + len(looked.row) / len(known.rows)
 
 
 def _needed_margins(
@@ -161,7 +179,9 @@ def _dot(left: FloatArray, right: FloatArray) -> FloatArray:
     return product
 
 
-def search_cells(joiner: Joiner, cells: CellPlan, plan: BlockPlan) -> Iterator[int]:
+def search_cells(
+    joiner: Joiner, cells: CellPlan, plan: BlockPlan, *, further: bool = False
+) -> Iterator[int]:
     """Fill the lists of the joiner with near rows, most of them the nearest.
 
     Parameters
@@ -169,6 +189,8 @@ def search_cells(joiner: Joiner, cells: CellPlan, plan: BlockPlan) -> Iterator[i
     joiner : Joiner
     cells : CellPlan
     plan : BlockPlan
+    further : bool
+        The lists are those of an earlier search with the same cells and a smaller margin.
 
     Yields
     ------
@@ -187,7 +209,8 @@ def search_cells(joiner: Joiner, cells: CellPlan, plan: BlockPlan) -> Iterator[i
         probes = _find(joiner, cells, cells.margin, chunk)
         if not members:
             members = _members(probes.home if home is None else home, len(cells.centres))
-            yield from _start_cells(joiner, members, plan.block)
+            if not further:
+                yield from _start_cells(joiner, members, plan.block)
         yield from joiner.join(_blocks_of(probes, members, plan.block))
     _fill_gaps(joiner)
 

@@ -11,8 +11,8 @@ from hilander.data.arrays import BoolArray, FloatArray, IntArray
 from hilander.graph.row_source import Index32, RowSource
 from hilander.graph.workers import Workers
 
-ROWS_PER_CENTRE = 20
-N_ROUNDS = 4
+ROWS_PER_CENTRE = 10
+N_ROUNDS = 3
 # Up to this many centres, each row is compared with all of them.
 _FLAT_UP_TO = 512
 # Of more, a row is compared with those in reach, one in this many.

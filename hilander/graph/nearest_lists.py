@@ -12,6 +12,7 @@ from hilander.data.arrays import BoolArray, FloatArray, IntArray
 from hilander.graph.row_source import Index32
 
 _NOBODY = -1
+_WORST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,20 +80,29 @@ class NearestLists:
 
         A pair may come several times; it is listed once.
         """
-        found = self._without_known(_without_repeats(found))
+        found = _without_repeats(self._without_known(found))
         if not len(found):
             return
-        rows, local = np.unique(found.row, return_inverse=True)
-        places = np.repeat(np.arange(len(rows), dtype=np.int64), self.count)
-        pooled = Candidates(
-            np.concatenate([places, local]).astype(np.int32),
-            np.concatenate([self.column[rows].ravel(), found.column]),
-            np.concatenate([self.value[rows].ravel(), found.value]),
-        )
-        # Every row has at least `count` entries, for its old list is among them.
-        best = pooled.where(best_of_each_row(pooled, self.count))
-        self.value[rows] = best.value.reshape(len(rows), self.count)
-        self.column[rows] = best.column.reshape(len(rows), self.count)
+        starts = np.flatnonzero(np.diff(found.row, prepend=np.int32(_NOBODY)))
+        lengths = np.diff(np.append(starts, len(found)))
+        # Lists that much is new to are few: to leave room for it in all would cost more.
+        for low, high in ((0, self.count), (self.count, int(lengths.max()))):
+            chosen = (lengths > low) & (lengths <= high)
+            if chosen.any():
+                self._insert(found.where(np.repeat(chosen, lengths)), lengths[chosen])
+
+    def _insert(self, found: Candidates, lengths: IntArray) -> None:
+        """Merge candidates, sorted by row, into their lists; `lengths` says how many a row has."""
+        starts = np.cumsum(lengths) - lengths
+        rows = found.row[starts]
+        keys = np.full((len(rows), self.count + int(lengths.max())), _WORST, dtype=np.int64)
+        keys[:, : self.count] = _value_then_column(self.value[rows], self.column[rows])
+        place = np.arange(len(found)) - np.repeat(starts, lengths)
+        each = np.repeat(np.arange(len(rows)), lengths)
+        keys[each, self.count + place] = _value_then_column(found.value, found.column)
+        # One number holds value and column, so that numbers are sorted and not their places.
+        keys.sort(axis=1)
+        self.value[rows], self.column[rows] = _read_keys(keys[:, : self.count])
 
     def _without_known(self, found: Candidates) -> Candidates:
         """Leave out what is too poor for its list, or listed already."""
@@ -111,13 +121,57 @@ def best_of_each_row(found: Candidates, count: int) -> IntArray:
     return kept
 
 
+def best_of_matrix(cosine: FloatArray, count: int) -> IntArray:
+    """Columns of the largest entries of each row of a matrix, in no order.
+
+    Parameters
+    ----------
+    cosine : ndarray of shape (n_rows, n_columns)
+    count : int
+        At most n_columns.
+
+    Returns
+    -------
+    columns : ndarray of shape (n_rows, count)
+    """
+    n_rows, n_columns = cosine.shape
+    # numpy parts values several times faster than their places.
+    least = np.partition(cosine, n_columns - count, axis=1)[:, n_columns - count]
+    places = np.flatnonzero((cosine >= least[:, None]).ravel())
+    columns: IntArray = places % n_columns
+    if len(places) != n_rows * count:
+        # Of several that equal the least, only some are taken.
+        columns = np.argpartition(cosine, n_columns - count, axis=1)[:, -count:]
+    return columns.reshape(n_rows, count)
+
+
 def _row_then_value(found: Candidates) -> IntArray:
     """One integer that sorts by rising row and falling value: the row, then the value's bits."""
-    bits = found.value.view(np.int32)
-    # The bits of a negative float rise as it falls; turned over they sort as the values do.
-    rising = np.where(bits < 0, bits ^ np.int32(0x7FFFFFFF), bits).astype(np.int64)
-    keys: IntArray = (found.row.astype(np.int64) << 32) + (np.int64(0x7FFFFFFF) - rising)
+    keys: IntArray = (found.row.astype(np.int64) << 32) + (
+        np.int64(0x7FFFFFFF) - _rising(found.value)
+    )
     return keys
+
+
+def _value_then_column(value: FloatArray, column: Index32) -> IntArray:
+    """One integer that sorts by falling value and rising column."""
+    keys: IntArray = (-_rising(value) << 32) + (column.astype(np.int64) - _NOBODY)
+    return keys
+
+
+def _read_keys(keys: IntArray) -> tuple[FloatArray, Index32]:
+    """Value and column that `_value_then_column` made one number of."""
+    rising = -(keys >> 32)
+    bits = np.where(rising < 0, rising ^ 0x7FFFFFFF, rising).astype(np.int32)
+    column = ((keys & 0xFFFFFFFF) + _NOBODY).astype(np.int32)
+    return bits.view(np.float32), column
+
+
+def _rising(value: FloatArray) -> IntArray:
+    """The bits of floats as integers that sort as the floats do."""
+    bits = value.view(np.int32)
+    # The bits of a negative float rise as it falls; turned over they sort as the values do.
+    return np.where(bits < 0, bits ^ np.int32(0x7FFFFFFF), bits).astype(np.int64)
 
 
 def _without_repeats(found: Candidates) -> Candidates:

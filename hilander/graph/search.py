@@ -16,9 +16,10 @@ from hilander.data.arrays import FloatArray, IntArray, drop_pages
 from hilander.errors import GraphError
 from hilander.graph.block_join import Joiner
 from hilander.graph.block_plan import BlockPlan, plan_blocks
-from hilander.graph.cell_search import SampleDraw, plan_cells, search_cells
+from hilander.graph.cell_search import CellPlan, SampleDraw, plan_cells, search_cells
 from hilander.graph.copies import Copies, find_copies, spread_to_copies
 from hilander.graph.exact_search import n_exact_pairs, search_exactly
+from hilander.graph.friends import ask_friends
 from hilander.graph.gpu_search import can_search_on_gpu, search_on_gpu
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
 from hilander.graph.nearest_lists import NearestLists
@@ -39,6 +40,8 @@ _EXACT_UP_TO = 30_000
 _SAMPLE = 1_024
 # Cells are used if they need at most this share of the products of an exact search.
 _DEAREST_CELLS = 0.8
+# Rounds among the neighbours of neighbours, before cells are looked into further.
+_MOST_ROUNDS = 2
 
 
 @dataclass(frozen=True)
@@ -165,13 +168,33 @@ def _search(
         known = search_rows(source, rows, width, workers)
         draw = SampleDraw(wish.seed, plan.sample)
         cells = plan_cells(source, known, wish.recall, workers, draw)
+        wide = cells.without_friends or cells
         # An exact search computes each pair once, for both of its rows.
-        if cells.cost <= _DEAREST_CELLS * len(source) / 2:
-            _follow(search_cells(joiner, cells, plan), int(cells.pairs * len(source)), wish)
+        if wide.cost <= _DEAREST_CELLS * len(source) / 2:
+            probes = _search_cells(joiner, cells, plan, known, wish)
             n_lists = len(cells.centres)
-            return lists, SearchReport("cells", n_lists=n_lists, n_probes=cells.probes), known
+            return lists, SearchReport("cells", n_lists=n_lists, n_probes=probes), known
     _follow(search_exactly(joiner, plan.block), n_exact_pairs(len(source), plan.block), wish)
     return lists, SearchReport("exact"), None
+
+
+def _search_cells(
+    joiner: Joiner, cells: CellPlan, plan: BlockPlan, known: KnownRows, wish: _Wish
+) -> float:
+    """Search by cells, then among friends; the number of cells that a row looked into."""
+    n_rows, width = len(joiner.source), known.neighbours.shape[1]
+    _follow(search_cells(joiner, cells, plan), int(cells.pairs * n_rows), wish)
+    if cells.without_friends is None:
+        return cells.probes
+    # Short beside the cells, and not kept: taken up again, a search does all of this anew.
+    joiner = replace(joiner, progress=SearchProgress())
+    for _ in range(_MOST_ROUNDS):
+        _follow(ask_friends(joiner), n_rows, wish)
+        if measure_recall(known, joiner.lists.value[:, :width]) >= wish.recall:
+            return cells.probes
+    wide = cells.without_friends
+    _follow(search_cells(joiner, wide, plan, further=True), int(wide.pairs * n_rows), wish)
+    return wide.probes
 
 
 def _follow(steps: Iterable[int], total: int, wish: _Wish) -> None:

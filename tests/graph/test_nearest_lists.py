@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hilander.graph.nearest_lists import Candidates, NearestLists, best_of_each_row
+from hilander.graph.nearest_lists import Candidates, NearestLists, best_of_each_row, best_of_matrix
 
 
 def some_candidates(seed, n_rows=20, n_columns=50, size=2_000):
@@ -40,3 +40,15 @@ def test_the_best_of_each_row_are_ordered_by_row_and_falling_value_across_zero()
     value = np.float32([0.1, -0.3, 0.0, -0.1, 0.9, -1.0, -np.inf])
     found = Candidates(np.int32([5, 5, 5, 5, 2, 2, 2]), np.arange(7, dtype=np.int32), value)
     np.testing.assert_array_equal(best_of_each_row(found, 3), [4, 5, 6, 0, 2, 3])
+
+
+@pytest.mark.parametrize("levels", [10**6, 5])
+@pytest.mark.parametrize("count", [1, 4, 9])
+def test_the_largest_entries_of_a_matrix_are_found_also_where_some_are_equal(levels, count):
+    rng = np.random.default_rng(count)
+    matrix = (rng.integers(levels, size=(30, 9)) / levels).astype(np.float32)
+    columns = best_of_matrix(matrix, count)
+    assert columns.shape == (30, count)
+    assert all(len(set(row)) == count for row in columns.tolist())
+    taken = np.sort(np.take_along_axis(matrix, columns, axis=1), axis=1)
+    np.testing.assert_array_equal(taken, np.sort(matrix, axis=1)[:, 9 - count :])

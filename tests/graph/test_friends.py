@@ -1,0 +1,107 @@
+"""Neighbours of neighbours, on lists that lack some."""
+
+import numpy as np
+import pytest
+
+from hilander.data.face_like import make_face_like
+from hilander.graph import build_knn_graph
+from hilander.graph import search as search_module
+from hilander.graph.block_join import Joiner
+from hilander.graph.friends import ask_friends
+from hilander.graph.nearest_lists import Candidates, NearestLists
+from hilander.graph.recall import share_found
+from hilander.graph.row_source import RowSource
+from hilander.graph.workers import Workers, hire_workers
+
+COUNT = 8
+
+
+@pytest.fixture(scope="module")
+def faces():
+    """4,000 face-like points."""
+    return make_face_like("imdb", scale=0.004)[0][:4_000]
+
+
+@pytest.fixture(scope="module")
+def exact(faces):
+    return build_knn_graph(faces, 2 * COUNT, recall=1.0)
+
+
+def poor_joiner(faces, exact, workers, batch=64):
+    """Each row lists a random half of its 16 nearest."""
+    rng = np.random.default_rng(0)
+    half = np.sort(rng.random(exact.neighbours.shape).argsort(axis=1)[:, :COUNT], axis=1)
+    lists = NearestLists(len(faces), COUNT)
+    lists.column[:] = np.take_along_axis(exact.neighbours, half, axis=1)
+    lists.value[:] = np.take_along_axis(exact.affinity, half, axis=1)
+    return Joiner(RowSource(faces), lists, workers, batch)
+
+
+def ask(joiner):
+    return sum(ask_friends(joiner))
+
+
+def test_friends_bring_much_of_what_is_missed(faces, exact):
+    joiner = poor_joiner(faces, exact, Workers())
+    nearest = exact.neighbours[:, :COUNT]
+    before = share_found(joiner.lists.column, nearest)
+    assert ask(joiner) == len(faces)
+    after = share_found(joiner.lists.column, nearest)
+    assert 1 - after < (1 - before) / 2
+
+
+def test_lists_stay_true_ordered_and_without_repeats(faces, exact):
+    joiner = poor_joiner(faces, exact, Workers())
+    before = joiner.lists.value.copy()
+    ask(joiner)
+    column, value = joiner.lists.column, joiner.lists.value
+    true = np.einsum("ikd,id->ik", faces[column], faces)
+    np.testing.assert_allclose(value, true, atol=1e-5)
+    assert (np.diff(value, axis=1) <= 0).all()
+    assert (value >= before).all()
+    assert (column != np.arange(len(faces))[:, None]).all()
+    assert (np.diff(np.sort(column, axis=1), axis=1) > 0).all()
+
+
+def test_a_pair_counts_for_both_of_its_rows():
+    """Row 0 lists 1 and 1 lists 2: row 0 meets row 2, which lists somebody worse."""
+    angle = np.array([0.0, 0.1, 0.15, 3.0])
+    points = np.stack([np.cos(angle), np.sin(angle)], axis=1).astype(np.float32)
+    column = np.array([1, 2, 3, 2], dtype=np.int32)
+    lists = NearestLists(4, 1)
+    rows = np.arange(4, dtype=np.int32)
+    lists.merge(Candidates(rows, column, np.einsum("id,id->i", points, points[column])))
+    ask(Joiner(RowSource(points), lists, Workers()))
+    np.testing.assert_array_equal(lists.column[:, 0], [1, 2, 0, 2])
+
+
+def test_the_number_of_workers_does_not_show(faces, exact):
+    alone = poor_joiner(faces, exact, Workers(), batch=4)
+    with hire_workers() as workers:
+        several = poor_joiner(faces, exact, workers, batch=4)
+        ask(several)
+    ask(alone)
+    np.testing.assert_array_equal(alone.lists.column, several.lists.column)
+    np.testing.assert_array_equal(alone.lists.value, several.lists.value)
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_where_friends_know_nothing_more_cells_are_looked_into(faces, monkeypatch, silent):
+    monkeypatch.setattr(search_module, "_EXACT_UP_TO", 0)
+    monkeypatch.setattr(search_module, "_SAMPLE", 400)
+    monkeypatch.setattr(search_module, "_DEAREST_CELLS", np.inf)
+    plans = []
+    search = search_module.search_cells
+
+    def note(joiner, cells, plan, **options):
+        plans.append(cells)
+        return search(joiner, cells, plan, **options)
+
+    monkeypatch.setattr(search_module, "search_cells", note)
+    if silent:
+        monkeypatch.setattr(search_module, "ask_friends", lambda joiner: iter(()))
+    graph = build_knn_graph(faces, 6, recall=0.97)
+    assert graph.search.recall >= 0.97
+    assert [plan.margin for plan in plans] == sorted({plan.margin for plan in plans})
+    assert len(plans) == (2 if silent else 1)
+    assert graph.search.n_probes == plans[-1].probes
