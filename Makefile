@@ -42,6 +42,11 @@ bench: $(READY) ## Measure, append to benchmarks/results/, and draw the tables a
 	$(BIN)/python -m benchmarks.pseudo_labels run
 	$(BIN)/python -m benchmarks.calibration run
 	$(BIN)/python -m benchmarks.calibration render
+	$(BIN)/python -m benchmarks.box score
+	$(BIN)/python -m benchmarks.box render
+	$(BIN)/python -m benchmarks.quality ablation
+	$(BIN)/python -m benchmarks.quality identities
+	$(BIN)/python -m benchmarks.quality render
 	$(BIN)/python -m benchmarks.figures
 	$(BIN)/python -m benchmarks.render
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,16 +51,22 @@ _MAP_POINTS, _SHOWN_CLASSES, _PICTURES = 1_500, 8, 24
 
 def train_paper_model(pair: Pair, epochs: int = PAPER_EPOCHS, **parameters: Any) -> HiLander:
     """The paper's network on a pair's training set; `parameters` replace its settings."""
+    return _train(
+        pair, epochs, *({"features": "identity", "encoder": "attention"} | parameters).items()
+    )
+
+
+@cache
+def _train(pair: Pair, epochs: int, *parameters: tuple[str, Any]) -> HiLander:
+    """Several figures show one model; it is trained once."""
     from hilander.estimator import HiLander
     from hilander.model.learning import LearningSettings
 
     learning = LearningSettings(
         epochs=epochs, batch_size=1_024, optimizer="adamw", learning_rate=1e-3
     )
-    settings = {
-        "method": "paper", "k": 10, "features": "identity", "encoder": "attention", "centre": False
-    }  # fmt: skip
-    return HiLander(learning=learning, **(settings | parameters)).fit(pair.train, pair.train_labels)
+    model = HiLander(method="paper", k=10, centre=False, learning=learning, **dict(parameters))
+    return model.fit(pair.train, pair.train_labels)
 
 
 def draw_early_stop(pair: Pair, model: HiLander) -> Figure:
@@ -187,8 +194,10 @@ def _draw_peaks(axes: Any, place: Any, labels: Any, peaks: Any) -> None:
 def draw_all(suite: Suite, names: Sequence[str], dataset: str | None, output: Path) -> None:
     """Draw the figures that are asked for."""
     output.mkdir(parents=True, exist_ok=True)
+    pairs: dict[str, Pair] = {}
     for name in names:
-        pair = load_pair(dataset or suite.figures[name.replace("-", "_")])
+        chosen = dataset or suite.figures[name.replace("-", "_")]
+        pair = pairs.setdefault(chosen, pairs.get(chosen) or load_pair(chosen))
         if name == "sensitivity":
             figure, file = draw_sensitivity(pair), "sensitivity.png"
         elif name == "early-stop":

@@ -7,8 +7,8 @@
     python -m benchmarks.scale calibrate     # measured beside estimated, for hilander/budget.py
 
 Rows are appended to ``benchmarks/results/scale.jsonl``. Every measurement is a process of its own.
-Points and models are made once and kept under ``build/scale``; models are trained on 20,000 points
-of other identities.
+Points and models are made once and kept under ``build/scale``. The default method runs with the
+model in the box; the paper's network is trained on 20,000 points of other identities.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from benchmarks.scale_data import (
 )
 from hilander.data.writing import read_json
 from hilander.errors import SettingError
+from hilander.model.weights import BOX
 from hilander.peers.runner import Limits, run_limited
 
 ROWS = RESULTS / "scale.jsonl"
@@ -70,7 +71,12 @@ def make_estimator(method: str, *, brief: bool = False) -> Any:
 
 
 def find_model(method: str, dim: int, folder: Path = FOLDER, n: int = TRAINED_ON) -> Path:
-    """Folder of a trained model of this width; trained if it is not there yet."""
+    """Folder of a trained model: the one in the box, or the paper's of this width.
+
+    The latter is trained if it is not there yet.
+    """
+    if method == "evidence":
+        return BOX
     place = folder / f"model-{method}-{dim}"
     if not place.is_dir():
         print(f"training {place.name} on {n:,} points", file=sys.stderr, flush=True)
@@ -115,7 +121,7 @@ def measure(
         "n_identities": facts["n_identities"],
         **{name: value for name, value in options.items() if value is not None},
     }
-    if model is not None:
+    if model is not None and model != BOX:
         training = read_json(model / "model.json")["training"]
         row["trained_on"] = training["n_points"]
     return run_job(row, job, limits, points)

@@ -267,9 +267,10 @@ def _footnote(rows: Sequence[Row]) -> str:
     loads = [row["load"] for row in rows]
     trained = sorted({row["trained_on"] for row in rows if row.get("trained_on")})
     return (
-        f"Our models were trained on {' and '.join(f'{n:,}' for n in trained) or 'no'} points. "
-        f"Commit {commits}; {machines}; {threads} threads. Other work ran on the machine at the "
-        f"time: its load was {min(loads):g} to {max(loads):g} when the runs began, so CPU-seconds "
+        f"The paper's network was trained on {' and '.join(f'{n:,}' for n in trained) or 'no'} "
+        "points. "
+        f"Commit {commits}; {machines}; {threads} threads. The load of the machine was "
+        f"{min(loads):g} to {max(loads):g} when the runs began; above its two cores, CPU-seconds "
         "are steadier than seconds."
     )
 

@@ -52,11 +52,11 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         Least probability of a link. "auto" chooses it on held-out identities.
     decoder : {"auto", "parents", "contract", "leiden", "infomap"}
         How links become clusters: "parents" is the paper's rule and "auto" for "paper";
-        "contract" verifies merges and is "auto" for "evidence"; "leiden" and "infomap" find
-        communities of the links (extras `communities` and `infomap`).
+        "leiden", "auto" for "evidence", finds communities of the points and verifies the merges
+        of those; "infomap" does likewise (extra `infomap`); "contract" verifies all merges.
     whiten : bool or "auto"
-        Weigh down the directions in which members of one identity differ. "auto" does so for
-        "evidence" when it helps identities that it was not learnt on.
+        Weigh down directions in which members of one identity differ. "auto": for "evidence",
+        when it helps identities that it was not learnt on.
     features : {"identity", "average", "concat", "auto"}
         What a node shows the network: its peak's feature, the mean of its points, or both. "auto"
         chooses on held-out identities, which trains three networks more.
@@ -68,13 +68,15 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
     layers, heads : int
         Encoder layers and attention heads.
     centre : bool or "auto"
-        Subtract the training mean before taking cosines. "auto" does so when the embeddings sit in
-        a narrow cone.
+        Subtract the training mean before taking cosines. "auto": in a narrow cone.
     epochs : int or None
         Passes over the training graphs; None takes those of `learning`.
     learning : EvidenceLearning or LearningSettings, optional
         Steps, rates and more; see `hilander.model.evidence_learning` for "evidence" and
         `hilander.model.learning` for "paper".
+    start : {"auto", "box", "nothing"} or path
+        What "evidence" begins with: the model in the box, chance weights, or the folder of a model
+        of yours. "auto" takes the box for up to 30 identities.
     val_fraction : float
         Share of the identities set aside to choose what is "auto".
     tune_k : bool
@@ -131,6 +133,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         whiten: bool | Literal["auto"] = "auto",
         epochs: int | None = None,
         learning: EvidenceLearning | LearningSettings | None = None,
+        start: str | Path = "auto",
         val_fraction: float = 0.2,
         tune_k: bool = False,
         early_stop: bool = False,
@@ -151,6 +154,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         self.whiten = whiten
         self.epochs = epochs
         self.learning = learning
+        self.start = start
         self.val_fraction = val_fraction
         self.tune_k = tune_k
         self.early_stop = early_stop

@@ -6,7 +6,7 @@ cluster the episodes, mistakes and all, and the looks at super-nodes learn from 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
@@ -20,12 +20,12 @@ from hilander.data.arrays import FloatArray, IntArray
 from hilander.data.episodes import (
     FEWEST_SOURCES,
     Episode,
-    IdentityBootstrap,
     make_episodes,
     resample_identities,
 )
 from hilander.data.whitening import whiten_within
-from hilander.errors import SettingError
+from hilander.errors import ModelError, SettingError
+from hilander.evidence_judging import VALIDATION_POINTS, Judge
 from hilander.graph import (
     KnnGraph,
     build_knn_graph,
@@ -38,6 +38,7 @@ from hilander.model.checkpoint import EpochRecord
 from hilander.model.evidence_learning import (
     EvidenceLearning,
     Examples,
+    gentler,
     make_evidence_network,
     train_look,
 )
@@ -48,6 +49,8 @@ from hilander.model.evidence_network import (
     Look,
     add_second_look,
 )
+from hilander.model.weights import read_model
+from hilander.partition import Decoder
 from hilander.training import (
     Learned,
     Stages,
@@ -56,17 +59,20 @@ from hilander.training import (
     remember_first,
     summarise,
 )
-from hilander.tree import Hierarchy, LevelStep, Rules, walk_levels
-from hilander.validation import bcubed_f, pairwise_f
+from hilander.tree import LevelStep, Rules, Scorer, walk_levels
 
-P_TAU_GRID = (0.27, 0.35, 0.42, 0.5, 0.58, 0.65, 0.73, 0.82, 0.88)
-MERGE_GRID = (0.42, 0.5, 0.6, 0.73, 0.88)
-NEARLY_BEST = 0.001  # of F: what held-out identities cannot tell apart
-OWN_P_TAU = (0.5, 0.82)  # how boldly the training episodes are clustered for the super-nodes
+Climb = Callable[..., Iterator["Sight"]]
+# How the training episodes are clustered for the super-nodes. Communities cut large identities to
+# pieces, and only who has seen such pieces will join them.
+OWN_WAYS: tuple[tuple[Decoder, float], ...] = (
+    ("contract", 0.5),
+    ("leiden", 0.42),
+    ("leiden", 0.73),
+)
 RIDGES = (3.0, 1.0, 0.3)
 LEAST_GAIN = 0.01  # of average precision, below which whitening is not worth its risk
-_VALIDATION_POINTS = 3000
-_AS_THEY_ARE = 2.0  # weight of the held-out identities with their own sizes
+_WHITENING_POINTS = 3000
+_LEAST_MADE_UP = 1500  # points of the largest made-up episode for a small training set
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,8 @@ class EvidencePlan:
         Share of the identities set aside to tune; 0 for no tuning.
     tune : tuple of str
         ("p_tau",) or ().
+    start : str, optional
+        Folder of a model to train further; None to begin with chance weights.
     seed : int
     device : str
     """
@@ -92,6 +100,7 @@ class EvidencePlan:
     rules: Rules = field(default_factory=Rules)
     val_fraction: float = 0.2
     tune: tuple[str, ...] = ("p_tau",)
+    start: str | None = None
     seed: int = 0
     device: str = "auto"
 
@@ -143,7 +152,11 @@ def learn_by_evidence(
         known = Episode(features[~held_out], labels[~held_out])
         trial, _ = train_evidence(known, plan, stages, "validate")
         unseen = Episode(features[held_out], labels[held_out])
-        rules, table = Judge(trial, [unseen], plan).choose()
+        judge = Judge(
+            trial, [unseen], plan.rules, seed=plan.seed, device=plan.device,
+            most_points=min(VALIDATION_POINTS, max(2 * len(labels), _LEAST_MADE_UP)),
+        )  # fmt: skip
+        rules, table = judge.choose()
         plan = replace(plan, rules=rules)
     network, history = train_evidence(Episode(features, labels), plan, stages, "train")
     return Learned(network, plan.rules, history, summarise(labels, held_out, table))
@@ -167,21 +180,34 @@ def train_evidence(
     episode: Episode, plan: EvidencePlan, stages: Stages, stage: str
 ) -> tuple[EvidenceNetwork, list[EpochRecord]]:
     """Train all four looks on one labelled set."""
+    return train_on_episodes(make_training_episodes(episode, plan), plan, stages, stage)
+
+
+def make_training_episodes(episode: Episode, plan: EvidencePlan) -> list[Episode]:
+    """What a plan makes of a labelled set."""
     rng = np.random.default_rng([plan.seed, 2])
-    made = make_episodes(episode, max(plan.learning.most_points, plan.fewest_points), rng)
-    return train_on_episodes(made, plan, stages, stage)
+    # A small set cannot tell of large ones, and its user does not want to wait for them.
+    most = min(plan.learning.most_points, max(2 * len(episode.labels), _LEAST_MADE_UP))
+    return make_episodes(episode, max(most, plan.fewest_points), rng)
 
 
 def train_on_episodes(
-    made: Iterable[Episode], plan: EvidencePlan, stages: Stages, stage: str
+    made: Iterable[Episode],
+    plan: EvidencePlan,
+    stages: Stages,
+    stage: str,
+    climb: Climb | None = None,
 ) -> tuple[EvidenceNetwork, list[EpochRecord]]:
-    """Train all four looks on labelled sets, each with the k of its own or the plan's."""
+    """Train all four looks on labelled sets, each with the k of its own or the plan's.
+
+    `climb` makes the super-nodes to learn from; by default they are the network's own.
+    """
     episodes = [one for one in made if len(one.labels) > (one.k or plan.rules.k)]
-    network = make_evidence_network(plan.network, plan.seed)
+    network = begin_network(plan)
     points = [look_at_points(one, one.k or plan.rules.k) for one in episodes]
     history = train_looks(network.looks(super_nodes=False), points, plan, stages, f"{stage}-points")
     graphs = [sight.graph for sight in points]
-    clusters = list(look_at_clusters(network, episodes, graphs, plan))
+    clusters = list((climb or look_at_clusters)(network, episodes, graphs, plan))
     looks = network.looks(super_nodes=True)
     if clusters:
         history += train_looks(looks, clusters, plan, stages, f"{stage}-clusters")
@@ -190,21 +216,36 @@ def train_on_episodes(
     return network.eval(), history
 
 
+def begin_network(plan: EvidencePlan) -> EvidenceNetwork:
+    """A network to train: of chance weights, or of the model that the plan starts from."""
+    if plan.start is None:
+        return make_evidence_network(plan.network, plan.seed)
+    network = read_model(Path(plan.start)).network
+    if not isinstance(network, EvidenceNetwork) or network.settings != plan.network:
+        raise ModelError(
+            f"the model in {plan.start} is not of the shape that is to be trained, {plan.network}; "
+            'use start="nothing", or give it the same method and hidden'
+        )
+    return network
+
+
 def train_looks(
     looks: tuple[Look, Look], sights: Sequence[Sight], plan: EvidencePlan, stages: Stages, name: str
 ) -> list[EpochRecord]:
     """Train the first look, then the second on what the first makes of the same edges."""
     history: list[EpochRecord] = []
+    learning = plan.learning if plan.start is None else gentler(plan.learning)
     for number, look in enumerate(looks, start=1):
         stage = f"{name}-{number}"
         records = train_look(
             look,
             [sight.examples for sight in sights],
-            plan.learning,
+            learning,
             seed=plan.seed,
             device=plan.device,
             checkpoint=stages.checkpoint(stage),
             progress=stage if stages.verbose else None,
+            anew=plan.start is None,
         )
         history += [{"look": stage, **record} for record in records]
         if look is looks[0]:
@@ -227,20 +268,31 @@ def look_at_clusters(
     graphs: Iterable[KnnGraph],
     plan: EvidencePlan,
 ) -> Iterator[Sight]:
-    """Super-nodes as the network itself makes them, an identity to each by majority."""
+    """Super-nodes as the network itself makes them."""
     for episode, graph in zip(episodes, graphs, strict=True):
-        background = measure_background(episode.features)
         score = remember_first(EvidencePredictor(network, plan.device))
-        for p_tau in OWN_P_TAU:
-            rules = replace(plan.rules, p_tau=p_tau, max_levels=2)
-            steps = list(walk_levels(episode.features, score, rules, graph=graph))
-            if len(steps) < 2 or steps[1].graph.k < 2:
-                continue
-            upper = steps[1]
-            identity = majority_identity(steps[0], episode.labels)
-            evidence = weigh_edges(upper.graph, upper.nodes, background)
-            same = identity[upper.graph.neighbours] == identity[:, None]
-            yield Sight(upper.graph, Examples(evidence, same, episode.weight))
+        ways = [replace(plan.rules, decoder=decoder, p_tau=p_tau) for decoder, p_tau in OWN_WAYS]
+        yield from look_at_merged(episode, graph, score, ways)
+
+
+def look_at_merged(
+    episode: Episode, graph: KnnGraph, score: Scorer, ways: Sequence[Rules]
+) -> Iterator[Sight]:
+    """Super-nodes of an episode's points, made in some ways, an identity to each by majority.
+
+    A way that leaves too few super-nodes for a graph gives none.
+    """
+    background = measure_background(episode.features)
+    for rules in ways:
+        rules = replace(rules, max_levels=2)
+        steps = list(walk_levels(episode.features, score, rules, graph=graph))
+        if len(steps) < 2 or steps[1].graph.k < 2:
+            continue
+        upper = steps[1]
+        identity = majority_identity(steps[0], episode.labels)
+        evidence = weigh_edges(upper.graph, upper.nodes, background)
+        same = identity[upper.graph.neighbours] == identity[:, None]
+        yield Sight(upper.graph, Examples(evidence, same, episode.weight))
 
 
 def choose_whitening(features: FloatArray, labels: IntArray, k: int, seed: int) -> float | None:
@@ -255,7 +307,7 @@ def choose_whitening(features: FloatArray, labels: IntArray, k: int, seed: int) 
         rng = np.random.default_rng([seed, 4, turn])
         taught = np.isin(labels, rng.permutation(identities)[: len(identities) // 2])
         unseen = Episode(features[~taught], labels[~taught])
-        unseen = resample_identities(unseen, "all", _VALIDATION_POINTS, rng)
+        unseen = resample_identities(unseen, "all", _WHITENING_POINTS, rng)
         known = labels[taught]
         if len(np.unique(unseen.labels)) < FEWEST_SOURCES or len(unseen.labels) <= k:
             return None
@@ -283,76 +335,3 @@ def majority_identity(step: LevelStep, labels: IntArray) -> IntArray:
     shape = (len(step.peaks), int(labels.max()) + 1)
     counts = csr_matrix((np.ones(len(labels)), (step.labels, labels)), shape)
     return np.asarray(counts.argmax(axis=1)).ravel().astype(np.int64)
-
-
-class Judge:
-    """Scores thresholds on held-out identities, over several size distributions.
-
-    Parameters
-    ----------
-    network : EvidenceNetwork
-    held_out : sequence of Episode
-        Labelled sets of identities that the network has not seen.
-    plan : EvidencePlan
-    """
-
-    def __init__(
-        self, network: EvidenceNetwork, held_out: Sequence[Episode], plan: EvidencePlan
-    ) -> None:
-        self.rules = plan.rules
-        rng = np.random.default_rng([plan.seed, 3])
-        self.episodes = [
-            one
-            for unseen in held_out
-            for one in make_validation_episodes(unseen, rng)
-            if len(one.labels) > plan.rules.k and len(np.unique(one.labels)) > 1
-        ]
-        self.graphs = [build_knn_graph(one.features, plan.rules.k) for one in self.episodes]
-        self.scores = [remember_first(EvidencePredictor(network, plan.device)) for _ in self.graphs]
-
-    def choose(self) -> tuple[Rules, list[dict[str, Any]]]:
-        """Choose p_tau for the points, then that of the merges; the table holds all tries."""
-        cautious = replace(self.rules, p_tau_merge=max(MERGE_GRID))
-        table = [self.try_rules(replace(cautious, p_tau=p_tau)) for p_tau in P_TAU_GRID]
-        chosen = replace(cautious, p_tau=take_plainest(table, "p_tau"))
-        merges = [self.try_rules(replace(chosen, p_tau_merge=p_tau)) for p_tau in MERGE_GRID]
-        chosen = replace(chosen, p_tau_merge=take_plainest(merges, "p_tau_merge"))
-        return chosen, table + merges
-
-    def try_rules(self, rules: Rules) -> dict[str, Any]:
-        """Mean scores of one setting."""
-        scores = []
-        for episode, graph, score in zip(self.episodes, self.graphs, self.scores, strict=True):
-            found = Hierarchy.of_steps(walk_levels(episode.features, score, rules, graph=graph))
-            predicted = found.labels(-1)
-            scores.append(
-                (pairwise_f(episode.labels, predicted), bcubed_f(episode.labels, predicted))
-            )
-        weights = [episode.weight for episode in self.episodes]
-        pair, bcubed = np.average(scores, axis=0, weights=weights) if scores else (0.0, 0.0)
-        pair, bcubed = float(pair), float(bcubed)
-        setting = {"p_tau": rules.p_tau, "p_tau_merge": rules.p_tau_merge}
-        return {**setting, "pairwise_f": pair, "bcubed_f": bcubed, "f": (pair + bcubed) / 2}
-
-
-def take_plainest(rows: list[dict[str, Any]], name: str) -> float:
-    """Of the thresholds that are nearly the best, the one nearest to even odds."""
-    highest = max(row["f"] for row in rows)
-    good = [row[name] for row in rows if row["f"] >= highest - NEARLY_BEST]
-    return float(min(good, key=lambda p_tau: abs(p_tau - 0.5)))
-
-
-def make_validation_episodes(held_out: Episode, rng: np.random.Generator) -> list[Episode]:
-    """The held-out identities as they are, re-sampled, and bootstrapped.
-
-    The sizes at hand are the best guess of the sizes to come, so they weigh most.
-    """
-    made = [
-        resample_identities(held_out, sizes, 2 * _VALIDATION_POINTS, rng)
-        for sizes in ("all", "singles", "log")
-    ]
-    made[0] = replace(made[0], weight=_AS_THEY_ARE)
-    bootstrap = IdentityBootstrap(held_out)
-    if bootstrap.is_able:
-        made += [bootstrap.make(sizes, _VALIDATION_POINTS, rng) for sizes in ("singles", "even")]
-    return made

@@ -18,7 +18,7 @@ from hilander.errors import ModelError
 from hilander.model.evidence_learning import EvidenceLearning
 from hilander.model.learning import LearningSettings, learning_from_dict
 from hilander.model.settings import Features
-from hilander.model.weights import StoredModel, read_model, write_model
+from hilander.model.weights import BOX, StoredModel, read_model, write_model
 from hilander.tree import Rules
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 MODEL_KIND = "model"
 HISTORY_FILE = "history.json"
-BOX = Path(__file__).parent / "model" / "box"  # the model that comes with the package
 
 
 def save_model(model: HiLander, folder: Path) -> None:
@@ -112,4 +111,5 @@ def plain_parameters(model: HiLander) -> dict[str, Any]:
     parameters = model.get_params(deep=False)
     if parameters["learning"] is not None:
         parameters["learning"] = asdict(parameters["learning"])
+    parameters["start"] = str(parameters["start"])
     return {name: value for name, value in parameters.items() if name != "device"}

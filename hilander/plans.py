@@ -22,6 +22,7 @@ from hilander.model.evidence_network import (
 from hilander.model.learning import LearningSettings
 from hilander.model.predictor import Predictor
 from hilander.model.settings import NetworkSettings, check_choice
+from hilander.model.weights import BOX
 from hilander.partition import DECODERS, check_decoder
 from hilander.training import Learned, TrainingPlan, learn_to_cluster
 from hilander.tree import Rules, Scorer
@@ -36,6 +37,7 @@ PAPER_K = 10
 PAPER_HIDDEN = 512
 EVIDENCE_HIDDEN = 32
 SURE_RIDGE = 1.0
+FEW_IDENTITIES = 30  # up to which training starts from the model in the box
 FEWEST_K, LEAST_EVIDENCE_K, MOST_EVIDENCE_K = 10, 15, 40
 
 
@@ -44,10 +46,10 @@ def make_plan(model: HiLander, points: FloatArray, labels: IntArray) -> Training
     check_choice("method", model.method, METHODS)
     check_choice("features", model.features, ("identity", "average", "concat", "auto"))
     check_choice("decoder", model.decoder, ("auto", *DECODERS))
-    check_decoder(model.decoder)
-    if model.method == "paper":
-        return _plan_paper(model, points.shape[1])
-    return _plan_evidence(model, labels)
+    is_paper = model.method == "paper"
+    plan = _plan_paper(model, points.shape[1]) if is_paper else _plan_evidence(model, labels)
+    check_decoder(plan.rules.decoder)
+    return plan
 
 
 def _plan_paper(model: HiLander, dim: int) -> TrainingPlan:
@@ -82,15 +84,37 @@ def _plan_evidence(model: HiLander, labels: IntArray) -> EvidencePlan:
             p_tau=DEFAULT_P_TAU if model.p_tau == "auto" else model.p_tau,
             early_stop=model.early_stop,
             search_average=True,
-            decoder="contract" if model.decoder == "auto" else model.decoder,
+            decoder="leiden" if model.decoder == "auto" else model.decoder,
             p_tau_merge=DEFAULT_P_TAU,
             keep_links=True,
         ),
         val_fraction=model.val_fraction,
         tune=("p_tau",) if model.p_tau == "auto" else (),
+        start=choose_start(model, labels),
         seed=model.random_state,
         device=model.device,
     )
+
+
+def choose_start(model: HiLander, labels: IntArray) -> str | None:
+    """Folder of the model to train further, or None.
+
+    Few identities teach less than the model in the box has seen already.
+    """
+    if model.start == "nothing" or (model.start == "auto" and not _suits_box(model, labels)):
+        return None
+    if model.start in ("auto", "box"):
+        return str(BOX)
+    if not Path(model.start).is_dir():
+        raise SettingError(
+            f"start={str(model.start)!r} is no folder; "
+            'use "auto", "box", "nothing" or the folder of a model'
+        )
+    return str(model.start)
+
+
+def _suits_box(model: HiLander, labels: IntArray) -> bool:
+    return model.hidden is None and len(np.unique(labels)) <= FEW_IDENTITIES
 
 
 def _learning(model: HiLander, kind: type[Any]) -> Any:

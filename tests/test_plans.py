@@ -3,6 +3,7 @@
 import json
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -11,9 +12,10 @@ import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from hilander import HiLander, evidence_training
+from hilander import HiLander, evidence_judging, evidence_training
 from hilander.data import make_identities
 from hilander.errors import GraphError, SettingError
+from hilander.evidence_judging import Judge
 from hilander.evidence_training import EvidencePlan
 from hilander.graph import build_knn_graph
 from hilander.model import evidence_learning
@@ -44,9 +46,9 @@ def quick(**changes):
 def small_steps():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evidence_learning, "_STEPS_PER_EPOCH", 30)
-        patch.setattr(evidence_training, "_VALIDATION_POINTS", 150)
-        patch.setattr(evidence_training, "P_TAU_GRID", (0.3, 0.5, 0.7))
-        patch.setattr(evidence_training, "MERGE_GRID", (0.6, 0.9))
+        patch.setattr(evidence_training, "Judge", partial(Judge, most_points=150))
+        patch.setattr(evidence_judging, "P_TAU_GRID", (0.3, 0.45, 0.6, 0.75))
+        patch.setattr(evidence_judging, "MERGE_GRID", (0.6, 0.9))
         yield
 
 
@@ -74,10 +76,10 @@ def same_partition(one, two):
 # Plans.
 
 
-def test_the_default_is_evidence_with_verified_merges(labelled):
+def test_the_default_is_evidence_with_communities_and_verified_merges(labelled):
     plan = make_plan(quick(), *labelled)
     assert isinstance(plan, EvidencePlan)
-    assert plan.rules.decoder == "contract"
+    assert (plan.rules.decoder, plan.rules.decoder_of(1)) == ("leiden", "contract")
     assert plan.rules.keep_links
     assert plan.rules.search_average
     assert plan.tune == ("p_tau",)

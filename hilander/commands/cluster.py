@@ -136,7 +136,7 @@ def run(args: argparse.Namespace) -> int:
     """Cluster and write the run folder."""
     from hilander.commands.kept_work import leave_work
     from hilander.estimator import HiLander
-    from hilander.model_folder import BOX
+    from hilander.model.weights import BOX
     from hilander.tree.work import KeptWork
 
     check_probability("--p-tau", args.p_tau)

@@ -49,7 +49,8 @@ def add_decoder(parser: Any, default: str, more: tuple[str, ...] = ()) -> None:
         choices=(*more, *DECODERS),
         default=more[0] if more else None,
         help="how links become clusters: parents is the paper's, contract verifies merges, leiden "
-        "and infomap find communities (extras hilander[communities], hilander[infomap]) "
+        "and infomap (extra hilander[infomap]) find communities of the points and verify the "
+        "merges of those "
         f"(default: {default})",
     )
 

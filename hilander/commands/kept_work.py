@@ -15,7 +15,7 @@ from hilander import __version__, budget
 from hilander.data import EmbeddingFile
 from hilander.data.arrays import drop_pages, row_blocks
 from hilander.data.writing import sweep_temporaries
-from hilander.model_folder import BOX
+from hilander.model.weights import BOX
 from hilander.tree.work import KeptWork, Work
 
 if TYPE_CHECKING:

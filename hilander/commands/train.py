@@ -109,7 +109,7 @@ def _add_choices(group: Any) -> None:
         help="least probability of a link, 0 to 1 (default: auto, chosen on the held-out "
         "identities)",
     )
-    add_decoder(group, "auto, contract for evidence, parents for paper", ("auto",))
+    add_decoder(group, "auto, leiden for evidence, parents for paper", ("auto",))
     group.add_argument(
         "--centre",
         choices=list(AUTO_YES_NO),
@@ -151,7 +151,7 @@ def _add_network(group: Any) -> None:
         help="how a node is mixed with its neighbours (paper; default: attention)",
     )
     group.add_argument(
-        "--hidden", type=whole, help="width (default: 512 for paper, 64 for evidence)"
+        "--hidden", type=whole, help="width (default: 512 for paper, 32 for evidence)"
     )
     group.add_argument("--layers", type=whole, help="encoder layers (paper; default: 1)")
     group.add_argument("--heads", type=whole, help="attention heads (paper; default: 1)")
@@ -162,6 +162,13 @@ def _add_learning(group: Any) -> None:
         "--epochs", type=whole, help="passes (default: 250 for paper; fewer for evidence)"
     )
     group.add_argument(
+        "--start",
+        default="auto",
+        metavar="{auto,box,nothing} or FOLDER",
+        help="what training begins with: box is the model in the box, nothing chance weights, "
+        "FOLDER a model of yours (evidence; default: auto, box for up to 30 identities)",
+    )
+    group.add_argument(
         "--optimizer",
         choices=tuple(LEARNING_RATES),
         help="how weights are changed (paper; default: sgd)",
@@ -170,11 +177,13 @@ def _add_learning(group: Any) -> None:
         "--learning-rate",
         type=float,
         metavar="RATE",
-        help="highest rate, falls to 0 along a cosine (default: 0.003 for evidence; for paper 0.1 "
+        help="highest rate, falls to 0 along a cosine (default: 0.006 for evidence; for paper 0.1 "
         "with sgd, 0.001 with adamw)",
     )
     group.add_argument(
-        "--batch-size", type=whole, help="nodes (paper) or edges in a batch (default: 4096)"
+        "--batch-size",
+        type=whole,
+        help="nodes (default: 4096 for paper) or edges for each member (1024 for evidence)",
     )
     group.add_argument(
         "--balance",
@@ -241,6 +250,7 @@ def make_model(args: argparse.Namespace) -> HiLander:
         centre=AUTO_YES_NO[args.centre],
         whiten=AUTO_YES_NO[args.whiten],
         learning=make_learning(args),
+        start=args.start,
         val_fraction=args.val_fraction,
         tune_k=args.tune_k,
         early_stop=args.early_stop,
@@ -251,7 +261,7 @@ def make_model(args: argparse.Namespace) -> HiLander:
 
 
 def settle_paper_options(args: argparse.Namespace) -> None:
-    """Give the options of the paper's model their defaults, or refuse them for another model."""
+    """Give the options of the paper's model their defaults, or refuse those of the other model."""
     for name, default in PAPER_ONLY.items():
         if getattr(args, name) is None:
             setattr(args, name, default)
@@ -261,6 +271,10 @@ def settle_paper_options(args: argparse.Namespace) -> None:
                 f"{option} is for --method paper, got --method {args.method}; leave it out or "
                 "add --method paper"
             )
+    if args.method == "paper" and args.start != "auto":
+        raise SettingError(
+            f"--start {args.start} is for --method evidence, got --method paper; leave it out"
+        )
 
 
 def make_learning(args: argparse.Namespace) -> EvidenceLearning | LearningSettings:

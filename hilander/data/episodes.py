@@ -7,7 +7,7 @@ identities are, and how the members of one scatter.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -16,15 +16,21 @@ from hilander.data.arrays import FloatArray, IntArray
 
 Sizes = Literal["all", "singles", "log", "heavy", "even", "small", "large"]
 
-REAL_SIZES: tuple[Sizes, ...] = ("all", "singles", "log", "heavy", "singles", "log")
-BOOTSTRAP_SIZES: tuple[Sizes, ...] = ("singles", "log", "even", "small", "large", "singles")
+REAL_SIZES: tuple[Sizes, ...] = ("singles", "log", "heavy")
+BOOTSTRAP_SIZES: tuple[Sizes, ...] = ("singles", "log", "even", "small", "large")
+TURNS = 3  # how often each size distribution is drawn
 FEWEST_SOURCES = 8  # identities with three points or more, below which nothing is bootstrapped
 _LARGEST = 600
+_AS_IT_IS_WEIGHT = 4.0
 _MADE_UP_WEIGHT = 0.4  # real identities are the better teachers
 # How far a new identity stands from a real one: 0 is on it, half of pi is anywhere. Sets of
-# strangers and sets of near-twins take turns: the one alone teaches to merge too much, the other to
-# split large identities.
-_AWAY = ((0.12 * np.pi, 0.4 * np.pi), (0.04 * np.pi, 0.13 * np.pi))
+# strangers and sets as hard as the real one take turns: the former alone teach to merge too much,
+# the latter to split large identities.
+_STRANGERS = 0.4 * np.pi
+_NEAREST_SHARE = 0.3  # of the farthest
+_SAMPLE_POINTS = 3000
+_PURITY_K = 10
+_HALVINGS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +126,7 @@ class IdentityBootstrap:
         self.usual_size = int(np.median(size))
         if self.is_able:
             self.root = self._covariance_root(float(np.median(size)))
+            self.as_hard = self._match_hardness(episode)
 
     @property
     def is_able(self) -> bool:
@@ -134,13 +141,33 @@ class IdentityBootstrap:
         root: FloatArray = (vectors * np.sqrt(np.clip(values, 0, None))).astype(np.float32)
         return root
 
+    def _match_hardness(self, episode: Episode) -> float:
+        """How far new identities may stand from real ones, to be as hard to tell apart as those.
+
+        Found by bisection: a set of the same sizes as a sample of the real one should have as
+        many neighbours of one identity.
+        """
+        sample = resample_identities(episode, "all", _SAMPLE_POINTS, np.random.default_rng(0))
+        counts = np.unique(sample.labels, return_counts=True)[1]
+        goal = neighbour_purity(sample)
+        low, high = 0.0, _STRANGERS
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            made = self._fill(counts, middle, np.random.default_rng(1))
+            low, high = (middle, high) if neighbour_purity(made) < goal else (low, middle)
+        return (low + high) / 2
+
     def make(
-        self, sizes: Sizes, n_points: int, rng: np.random.Generator, *, twins: bool = False
+        self, sizes: Sizes, n_points: int, rng: np.random.Generator, *, as_hard: bool = False
     ) -> Episode:
-        """Make a labelled set of about `n_points` points, of strangers or of near-twins."""
+        """Make a labelled set of about `n_points` points, of strangers or as hard as the real."""
         counts = draw_sizes(sizes, n_points, self.usual_size, rng)
+        return self._fill(counts, self.as_hard if as_hard else _STRANGERS, rng)
+
+    def _fill(self, counts: IntArray, farthest: float, rng: np.random.Generator) -> Episode:
+        """New identities of these sizes, up to so far from real ones."""
         labels = np.repeat(np.arange(len(counts)), counts)
-        points = self._place_centres(len(counts), _AWAY[twins], rng)[labels]
+        points = self._place_centres(len(counts), farthest, rng)[labels]
         sources = rng.integers(len(self.first), size=(len(counts), 3))
         turn = rng.uniform(0, np.pi / 6, size=(len(labels), 1)).astype(np.float32)
         # Two blended members, so that a large identity is not made of repeats.
@@ -150,10 +177,10 @@ class IdentityBootstrap:
         return Episode(points.astype(np.float32), labels, _MADE_UP_WEIGHT)
 
     def _place_centres(
-        self, n_identities: int, apart: tuple[float, float], rng: np.random.Generator
+        self, n_identities: int, farthest: float, rng: np.random.Generator
     ) -> FloatArray:
         draw = rng.standard_normal((n_identities, len(self.root))).astype(np.float32) @ self.root.T
-        away = rng.uniform(*apart, size=(n_identities, 1))
+        away = rng.uniform(_NEAREST_SHARE * farthest, farthest, size=(n_identities, 1))
         near = self.centres[rng.integers(len(self.centres), size=n_identities)]
         placed: FloatArray = (self.mean + np.cos(away) * near + np.sin(away) * draw).astype(
             np.float32
@@ -188,12 +215,28 @@ def draw_sizes(sizes: Sizes, n_points: int, usual_size: int, rng: np.random.Gene
 
 
 def make_episodes(episode: Episode, most_points: int, rng: np.random.Generator) -> list[Episode]:
-    """The set itself, re-sampled and bootstrapped to many size distributions."""
-    made = [resample_identities(episode, sizes, 2 * most_points, rng) for sizes in REAL_SIZES]
+    """The set itself, and re-sampled and bootstrapped to many size distributions.
+
+    One draw of a size distribution is one chance: what is learned from a few of them varies with
+    the seed. So each is drawn several times.
+    """
+    whole = resample_identities(episode, "all", 2 * most_points, rng)
+    made = [replace(whole, weight=_AS_IT_IS_WEIGHT)]
     bootstrap = IdentityBootstrap(episode)
-    if bootstrap.is_able:
-        share = (1.0, 0.75, 0.75, 0.6, 0.6, 0.5)
-        for turn, (sizes, part) in enumerate(zip(BOOTSTRAP_SIZES, share, strict=True)):
-            n_points = int(part * most_points)
-            made.append(bootstrap.make(sizes, n_points, rng, twins=turn % 2 == 1))
+    for turn in range(TURNS):
+        for sizes in REAL_SIZES:
+            made.append(resample_identities(episode, sizes, 2 * most_points, rng))
+        for number, sizes in enumerate(BOOTSTRAP_SIZES if bootstrap.is_able else ()):
+            n_points = int(rng.uniform(0.5, 1) * most_points)
+            as_hard = (turn + number) % 2 == 1
+            made.append(bootstrap.make(sizes, n_points, rng, as_hard=as_hard))
     return made
+
+
+def neighbour_purity(episode: Episode) -> float:
+    """Share of the ten nearest neighbours of a point that are of its identity, in [0, 1]."""
+    cosine = episode.features @ episode.features.T
+    np.fill_diagonal(cosine, -np.inf)
+    k = min(_PURITY_K, len(cosine) - 1)
+    nearest = np.argpartition(-cosine, k - 1, axis=1)[:, :k]
+    return float((episode.labels[nearest] == episode.labels[:, None]).mean())

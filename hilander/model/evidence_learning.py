@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 
 import numpy as np
@@ -21,6 +21,7 @@ from hilander.model.evidence_network import EvidenceNetwork, EvidenceSettings, L
 _STEPS_PER_EPOCH = 50
 _WARM_UP = 0.1  # share of the steps in which the rate rises
 _LEAST_SPREAD = 1e-3
+_FINE_TUNING_EPOCHS, _FINE_TUNING_RATE = 0.5, 0.25  # shares of those from nothing
 
 
 @dataclass(frozen=True)
@@ -32,18 +33,22 @@ class EvidenceLearning:
     epochs : int
         Of 50 steps each, for each look.
     batch_size : int
-        Edges in a step.
+        Edges in a step, for each member.
     learning_rate : float
         Highest rate; it rises for a tenth of the steps and falls along a cosine.
     weight_decay : float
+    noise : float
+        Standard deviation of the noise on standardised evidence. A network that has seen every
+        edge a little otherwise is careful where the data are unlike the training set.
     most_points : int
         Points of the largest made-up episode.
     """
 
     epochs: int = 24
-    batch_size: int = 2048
-    learning_rate: float = 4e-3
+    batch_size: int = 1024
+    learning_rate: float = 6e-3
     weight_decay: float = 1e-3
+    noise: float = 0.15
     most_points: int = 8000
 
     def __post_init__(self) -> None:
@@ -54,8 +59,9 @@ class EvidenceLearning:
             object.__setattr__(self, name, int(value))  # a numpy integer has no place in JSON
         if not 0 < self.learning_rate < math.inf:
             raise SettingError(f"learning_rate={self.learning_rate!r} must be above 0")
-        if not 0 <= self.weight_decay < math.inf:
-            raise SettingError(f"weight_decay={self.weight_decay!r} must be 0 or more")
+        for name in ("weight_decay", "noise"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise SettingError(f"{name}={getattr(self, name)!r} must be 0 or more")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +89,14 @@ def make_evidence_network(settings: EvidenceSettings, seed: int) -> EvidenceNetw
         return EvidenceNetwork(settings)
 
 
+def gentler(settings: EvidenceLearning) -> EvidenceLearning:
+    """Settings to train a trained network further: fewer steps, at a lower rate."""
+    epochs = math.ceil(settings.epochs * _FINE_TUNING_EPOCHS)
+    return replace(
+        settings, epochs=epochs, learning_rate=settings.learning_rate * _FINE_TUNING_RATE
+    )
+
+
 def train_look(
     look: Look,
     examples: Sequence[Examples],
@@ -92,6 +106,7 @@ def train_look(
     device: str = "auto",
     checkpoint: Checkpoint | None = None,
     progress: str | None = None,
+    anew: bool = True,
 ) -> list[EpochRecord]:
     """Train one look in place and give its history.
 
@@ -109,6 +124,9 @@ def train_look(
     checkpoint : Checkpoint, optional
     progress : str, optional
         Name of the progress bar; None for no bar.
+    anew : bool
+        Measure mean and spread of the evidence. A look that was trained before keeps its own, for
+        its weights are made for them.
 
     Returns
     -------
@@ -117,7 +135,8 @@ def train_look(
     place = choose_device(device)
     evidence, same = _stack(examples, place)
     look.to(place).train()
-    look.adapt(evidence.mean(dim=0), evidence.std(dim=0) + _LEAST_SPREAD)
+    if anew:
+        look.adapt(evidence.mean(dim=0), evidence.std(dim=0) + _LEAST_SPREAD)
     optimizer = torch.optim.AdamW(
         look.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
     )
@@ -174,15 +193,20 @@ def _train_epoch(
 ) -> EpochRecord:
     rng = np.random.default_rng(seed)
     evidence, same = edges
+    chance = torch.Generator(evidence.device).manual_seed(int(rng.integers(2**31)))
     total, rate = 0.0, 0.0
     for step in range(_STEPS_PER_EPOCH):
         done = (seed[1] + step / _STEPS_PER_EPOCH) / settings.epochs
         rate = settings.learning_rate * rise_and_fall(done)
         for group in optimizer.param_groups:
             group["lr"] = rate
-        batch = draw(settings.batch_size, rng).to(evidence.device)
-        logits = look.ask_members(evidence[batch])
-        loss = edge_loss(logits, same[batch].expand_as(logits))
+        # Other edges for each member, so that their mean is of more than first weights.
+        batch = draw(look.members * settings.batch_size, rng).to(evidence.device)
+        batch = batch.view(look.members, settings.batch_size)
+        seen = evidence[batch]  # (members, batch_size, width)
+        seen += settings.noise * look.scale * torch.empty_like(seen[0]).normal_(generator=chance)
+        logits = look.ask_members(seen)
+        loss = edge_loss(logits, same[batch])
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()

@@ -122,9 +122,13 @@ class Look(nn.Module):
         return self.ask_members(evidence).mean(dim=0)
 
     def ask_members(self, evidence: Tensor) -> Tensor:
-        """Logits of each member, shape (members, n_edges)."""
+        """Logits of each member, shape (members, n_edges).
+
+        Evidence has shape (n_edges, width), or (members, n_edges, width) where each member is
+        asked about edges of its own.
+        """
         standard = ((evidence - self.centre) / self.scale).clamp(-_FARTHEST, _FARTHEST)
-        hidden = self.layers(standard.expand(self.members, *standard.shape))
+        hidden = self.layers(standard.expand(self.members, -1, -1))
         logits: Tensor = self.last(hidden).squeeze(-1)
         return logits
 

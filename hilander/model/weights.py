@@ -16,6 +16,7 @@ from hilander.model.lander import Lander
 from hilander.model.settings import NetworkSettings
 
 WEIGHTS_FILE = "weights.safetensors"
+BOX = Path(__file__).parent / "box"  # the model that comes with the package
 DESCRIPTION_FILE = "model.json"
 _NETWORK = "network/"
 _ARRAY = "array/"

@@ -1,7 +1,7 @@
 """Communities of a weighted graph: Leiden by networkit, Infomap by its own library.
 
-Both libraries are optional: ``pip install 'hilander[communities]'`` for Leiden,
-``pip install 'hilander[infomap]'`` for Infomap, which is under the GPL.
+networkit comes with the package. Infomap is under the GPL and optional:
+``pip install 'hilander[infomap]'``.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from hilander.errors import SettingError
 
 # How often Leiden goes over the whole graph; after some passes nothing changes any more.
 _PASSES = 5
-# Module, extra and name of each method.
+# Module, what pip installs it by, and name of each method.
 LIBRARIES = {
-    "leiden": ("networkit", "communities", "Leiden"),
-    "infomap": ("infomap", "infomap", "Infomap"),
+    "leiden": ("networkit", "networkit", "Leiden"),
+    "infomap": ("infomap", "'hilander[infomap]'", "Infomap"),
 }
 
 
@@ -135,12 +135,11 @@ def find_by_infomap(edges: WeightedEdges, seed: int = 0) -> IntArray:
     return numbered
 
 
-def require(module: str, extra: str, what: str) -> Any:
-    """Import an optional library, or say what installs it."""
+def require(module: str, package: str, what: str) -> Any:
+    """Import the library of a method, or say what installs it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
         raise SettingError(
-            f"{what} needs {module}, which is not installed ({error}); "
-            f"pip install 'hilander[{extra}]'"
+            f"{what} needs {module}, which cannot be imported ({error}); pip install {package}"
         ) from error

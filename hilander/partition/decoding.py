@@ -42,7 +42,7 @@ def decode(
         "parents" is the paper's: each node takes the most probable of its denser neighbours.
         "contract" merges only where all edges between two clusters together speak for it.
         "leiden" and "infomap" look for communities of the edges above the threshold, weighted by
-        their log-odds against it; both are extras.
+        their log-odds against it; "infomap" is an extra.
 
     Returns
     -------

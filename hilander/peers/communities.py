@@ -80,6 +80,5 @@ LEIDEN = Method(
     ),
     varies=True,
     memory=lambda n, d, k: 4 * n * d + 200 * n * k,
-    requires=(("networkit", "communities"),),
     package="networkit",
 )

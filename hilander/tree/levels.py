@@ -141,7 +141,7 @@ def _merge(step: LevelStep, rules: Rules) -> Nodes:
 def _decode(graph: KnnGraph, scores: EdgeScores, rules: Rules, level: int) -> Parents:
     if rules.as_released:
         return choose_parents(graph, scores, rules.p_tau, strict=True)
-    return decode(graph, scores, rules.threshold(level), rules.decoder)
+    return decode(graph, scores, rules.threshold(level), rules.decoder_of(level))
 
 
 def _search_features(nodes: Nodes, rules: Rules) -> FloatArray:

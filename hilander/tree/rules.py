@@ -29,7 +29,8 @@ class Rules:
     search_average : bool
         Search neighbours by the average feature in place of the identity feature.
     decoder : {"parents", "contract", "leiden", "infomap"}
-        How edges become clusters; see `hilander.partition.decode`.
+        How edges of points become clusters; see `hilander.partition.decode`. Communities are
+        for points alone: above them, super-nodes are merged by "contract".
     p_tau_merge : float, optional
         `p_tau` of the levels after the first; None for the same.
     keep_links : bool
@@ -69,6 +70,10 @@ class Rules:
     def threshold(self, level: int) -> float:
         """The p_tau of a level."""
         return self.p_tau if level == 0 or self.p_tau_merge is None else self.p_tau_merge
+
+    def decoder_of(self, level: int) -> Decoder:
+        """The decoder of a level."""
+        return "contract" if level and self.decoder in ("leiden", "infomap") else self.decoder
 
     @property
     def stopping_k(self) -> int:

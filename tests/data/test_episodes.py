@@ -6,10 +6,12 @@ from hilander.data.episodes import (
     BOOTSTRAP_SIZES,
     FEWEST_SOURCES,
     REAL_SIZES,
+    TURNS,
     Episode,
     IdentityBootstrap,
     draw_sizes,
     make_episodes,
+    neighbour_purity,
     resample_identities,
 )
 
@@ -31,7 +33,7 @@ def rows_of(episode):
 # Sampling what there is.
 
 
-@pytest.mark.parametrize("sizes", sorted(set(REAL_SIZES)))
+@pytest.mark.parametrize("sizes", ["all", *REAL_SIZES])
 def test_a_sample_holds_points_of_the_set_under_their_own_label_and_each_once(sizes):
     whole = labelled()
     part = resample_identities(whole, sizes, 10_000, np.random.default_rng(0))
@@ -68,7 +70,7 @@ def test_heavy_sizes_are_mostly_small_with_a_long_tail():
 
 
 @pytest.mark.parametrize("most_points", [1, 7, 60, 200])
-@pytest.mark.parametrize("sizes", sorted(set(REAL_SIZES)))
+@pytest.mark.parametrize("sizes", ["all", *REAL_SIZES])
 def test_a_sample_has_no_more_points_than_asked(sizes, most_points):
     part = resample_identities(labelled(), sizes, most_points, np.random.default_rng(4))
     assert 1 <= len(part.labels) <= most_points
@@ -92,7 +94,7 @@ def test_labels_may_have_gaps():
 # Making what might be.
 
 
-@pytest.mark.parametrize("sizes", sorted(set(BOOTSTRAP_SIZES)))
+@pytest.mark.parametrize("sizes", BOOTSTRAP_SIZES)
 def test_drawn_sizes_add_up_to_what_was_asked(sizes):
     for n_points in (10, 500, 5000):
         drawn = draw_sizes(sizes, n_points, 12, np.random.default_rng(0))
@@ -135,6 +137,48 @@ def centres_of(episode):
     return centres / np.linalg.norm(centres, axis=1, keepdims=True)
 
 
+def of_families(within, seed=0):
+    """Identities that lie six by six near each other, and so are easily confused."""
+    rng = np.random.default_rng(seed)
+    centres = np.repeat(rng.normal(size=(10, 64)), 6, axis=0)
+    centres += within * rng.normal(size=centres.shape)
+    labels = np.repeat(np.arange(60), 12)
+    points = centres[labels] + 0.5 * rng.normal(size=(720, 64))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    return Episode(points.astype(np.float32), labels)
+
+
+def test_new_identities_can_be_as_hard_to_tell_apart_as_the_real_ones():
+    whole = of_families(0.3)
+    goal, bootstrap = neighbour_purity(whole), IdentityBootstrap(whole)
+    assert 0.5 < goal < 0.8
+    hard, strangers = (
+        neighbour_purity(bootstrap.make("even", 800, np.random.default_rng(0), as_hard=as_hard))
+        for as_hard in (True, False)
+    )
+    assert hard == pytest.approx(goal, abs=0.08)
+    assert strangers > goal + 0.15
+
+
+def test_the_nearer_the_real_identities_the_nearer_are_the_new_ones():
+    near, far = (IdentityBootstrap(of_families(within)).as_hard for within in (0.25, 0.5))
+    assert 0 < near < 0.75 * far
+
+
+def test_purity_is_the_share_of_the_ten_nearest_that_are_of_the_same_identity():
+    whole = labelled(n_identities=10)
+    same = []
+    for point, label in zip(whole.features, whole.labels, strict=True):
+        nearest = np.argsort(-(whole.features @ point), kind="stable")[1:11]
+        same += (whole.labels[nearest] == label).tolist()
+    assert neighbour_purity(whole) == pytest.approx(np.mean(same))
+
+
+def test_purity_of_fewer_points_is_of_all_their_neighbours():
+    features = labelled().features[:4]
+    assert neighbour_purity(Episode(features, np.array([0, 0, 1, 1]))) == pytest.approx(1 / 3)
+
+
 def test_new_points_are_new_and_of_unit_length():
     whole = labelled()
     made = IdentityBootstrap(whole).make("log", 300, np.random.default_rng(1))
@@ -160,7 +204,7 @@ def test_the_same_seed_makes_the_same_episodes():
     one, two, other = (
         make_episodes(labelled(), 200, np.random.default_rng(seed)) for seed in (0, 0, 1)
     )
-    assert len(one) == len(two) == len(REAL_SIZES) + len(BOOTSTRAP_SIZES)
+    assert len(one) == len(two) == 1 + TURNS * (len(REAL_SIZES) + len(BOOTSTRAP_SIZES))
     for a, b in zip(one, two, strict=True):
         np.testing.assert_array_equal(a.features, b.features)
         np.testing.assert_array_equal(a.labels, b.labels)
@@ -169,12 +213,35 @@ def test_the_same_seed_makes_the_same_episodes():
 
 def test_made_up_episodes_count_less_than_real_ones():
     made = make_episodes(labelled(), 200, np.random.default_rng(0))
-    real, new = made[: len(REAL_SIZES)], made[len(REAL_SIZES) :]
-    assert {episode.weight for episode in real} == {1.0}
-    assert all(0 < episode.weight < 1 for episode in new)
+    whole = rows_of(labelled())
+    real = [episode for episode in made if rows_of(episode) <= whole]
+    assert len(real) == 1 + TURNS * len(REAL_SIZES)
+    assert {episode.weight for episode in real[1:]} == {1.0}
+    assert all(0 < episode.weight < 1 for episode in made if episode not in real)
     assert all(len(episode.labels) <= 400 for episode in real)
+
+
+def test_the_set_as_it_is_counts_most():
+    made = make_episodes(labelled(), 1000, np.random.default_rng(0))
+    assert rows_of(made[0]) == rows_of(labelled())
+    assert made[0].weight > max(episode.weight for episode in made[1:])
+
+
+def test_every_size_distribution_is_drawn_among_strangers_and_among_the_hard(monkeypatch):
+    asked = []
+    make = IdentityBootstrap.make
+
+    def watch(self, sizes, n_points, rng, *, as_hard=False):
+        asked.append((sizes, as_hard))
+        assert 100 <= n_points <= 200
+        return make(self, sizes, n_points, rng, as_hard=as_hard)
+
+    monkeypatch.setattr(IdentityBootstrap, "make", watch)
+    make_episodes(labelled(), 200, np.random.default_rng(0))
+    assert len(asked) == TURNS * len(BOOTSTRAP_SIZES)
+    assert set(asked) == {(sizes, hard) for sizes in BOOTSTRAP_SIZES for hard in (False, True)}
 
 
 def test_without_enough_identities_the_real_ones_are_all_there_is():
     made = make_episodes(labelled(n_identities=4), 200, np.random.default_rng(0))
-    assert len(made) == len(REAL_SIZES)
+    assert len(made) == 1 + TURNS * len(REAL_SIZES)

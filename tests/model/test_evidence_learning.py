@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hilander.model.checkpoint import Checkpoint
 from hilander.model.evidence_learning import (
     EvidenceLearning,
     Examples,
+    gentler,
     make_evidence_network,
     rise_and_fall,
     train_look,
@@ -165,6 +167,99 @@ def test_an_episode_is_drawn_by_its_weight_and_the_root_of_its_nodes():
     assert len(np.unique(edges)) > 2000  # every edge of an episode has its turn
 
 
+def test_each_member_has_a_batch_of_its_own(examples, monkeypatch):
+    seen = []
+    ask = Look.ask_members
+
+    def watch(self, evidence):
+        seen.append(evidence.clone())
+        return ask(self, evidence)
+
+    monkeypatch.setattr(Look, "ask_members", watch)
+    train_look(fresh_look(), examples, replace(SETTINGS, epochs=1, noise=0.0), seed=0)
+    assert len(seen) == 8
+    known = {
+        row.tobytes() for one in examples for row in one.evidence.reshape(-1, WIDTH)
+    }  # without noise they are edges as they are
+    for evidence in seen:
+        assert evidence.shape == (2, 64, WIDTH)
+        assert {row.tobytes() for row in evidence.reshape(-1, WIDTH).numpy()} <= known
+        assert not torch.equal(evidence[0], evidence[1])
+
+
+def test_the_loss_compares_each_members_edges_with_their_own_truth(examples, monkeypatch):
+    truth = {
+        row.tobytes(): bool(same)
+        for one in examples
+        for row, same in zip(one.evidence.reshape(-1, WIDTH), one.same.ravel(), strict=True)
+    }
+    seen = []
+    ask, loss = Look.ask_members, evidence_learning.edge_loss
+    monkeypatch.setattr(
+        Look, "ask_members", lambda self, evidence: seen.append(evidence) or ask(self, evidence)
+    )
+
+    def watch(logits, same):
+        expected = [[truth[row.tobytes()] for row in member] for member in seen[-1].numpy()]
+        assert logits.shape == same.shape == (2, 64)
+        assert (same > 0.5).tolist() == expected
+        return loss(logits, same)
+
+    monkeypatch.setattr(evidence_learning, "edge_loss", watch)
+    train_look(fresh_look(), examples, replace(SETTINGS, epochs=1, noise=0.0), seed=0)
+    assert seen
+
+
+def test_noise_is_as_large_as_asked_in_units_of_the_spread(examples, monkeypatch):
+    seen, ask = [], Look.ask_members
+    monkeypatch.setattr(Look, "ask_members", lambda self, e: seen.append(e.clone()) or ask(self, e))
+    for noise in (0.0, 0.3):
+        look = fresh_look()
+        train_look(look, examples, replace(SETTINGS, noise=noise), seed=0)
+    plain, noisy = torch.stack(seen).chunk(2)
+    moved = noisy - plain
+    np.testing.assert_allclose(moved.std(dim=(0, 1, 2)) / look.scale, 0.3, rtol=0.1)
+    np.testing.assert_allclose(moved.mean(dim=(0, 1, 2)) / look.scale, 0, atol=0.03)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+def test_with_noise_or_without_the_same_seed_gives_the_same_weights(examples, noise):
+    found = []
+    for settings in (replace(SETTINGS, noise=noise),) * 2 + (replace(SETTINGS, noise=0.4),):
+        torch.rand(3)  # the global generator plays no part
+        look = fresh_look()
+        train_look(look, examples, settings, seed=0)
+        found.append(state(look))
+    assert equal(found[0], found[1])
+    assert not equal(found[0], found[2])
+
+
+def test_training_leaves_the_evidence_as_it_was(examples):
+    before = [one.evidence.copy() for one in examples]
+    train_look(fresh_look(), examples, replace(SETTINGS, noise=0.5), seed=0)
+    for one, evidence in zip(examples, before, strict=True):
+        np.testing.assert_array_equal(one.evidence, evidence)
+
+
+def test_a_trained_look_keeps_its_mean_and_spread_when_it_learns_more(examples):
+    look = fresh_look()
+    look.adapt(torch.full((WIDTH,), 2.0), torch.full((WIDTH,), 3.0))
+    before = state(look)
+    train_look(look, examples, SETTINGS, seed=0, anew=False)
+    after = state(look)
+    for name in ("centre", "scale"):
+        assert torch.equal(after[name], before[name])
+    assert not equal(after, before)
+
+
+def test_further_training_takes_fewer_steps_at_a_lower_rate():
+    less = gentler(EvidenceLearning(epochs=5, noise=0.3, batch_size=7))
+    assert 1 <= less.epochs < 5
+    assert less.learning_rate < EvidenceLearning().learning_rate
+    assert (less.noise, less.batch_size) == (0.3, 7)
+    assert gentler(EvidenceLearning(epochs=1)).epochs == 1
+
+
 def test_the_rate_rises_then_falls_to_nothing():
     rates = [rise_and_fall(share) for share in np.linspace(0, 1, 101)]
     peak = int(np.argmax(rates))
@@ -187,6 +282,8 @@ def test_the_rate_rises_then_falls_to_nothing():
         {"learning_rate": math.nan},
         {"learning_rate": math.inf},
         {"weight_decay": -1e-3},
+        {"noise": -0.1},
+        {"noise": math.nan},
     ],
 )
 def test_a_setting_that_means_nothing_is_refused(changes):

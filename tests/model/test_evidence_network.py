@@ -103,6 +103,15 @@ def test_a_look_is_the_mean_of_members_that_differ():
     torch.testing.assert_close(each[1], by_hand.squeeze(-1), atol=1e-5, rtol=1e-5)
 
 
+def test_members_asked_about_edges_of_their_own_answer_as_if_asked_about_all():
+    look = Look(3, EvidenceSettings(4, 2))
+    own = torch.from_numpy(np.random.default_rng(4).normal(size=(2, 9, 3)).astype(np.float32))
+    found = look.ask_members(own)
+    assert found.shape == (2, 9)
+    for member in range(2):
+        torch.testing.assert_close(found[member], look.ask_members(own[member])[member])
+
+
 def test_a_look_that_abstains_says_no_to_everything():
     look = Look(3, EvidenceSettings(4, 2))
     look.abstain()

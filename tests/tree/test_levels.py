@@ -10,6 +10,7 @@ from hilander.graph import EdgeScores, build_knn_graph
 from hilander.tree import (
     Hierarchy,
     Rules,
+    levels,
     score_as_released,
     score_with_labels,
     walk_levels,
@@ -198,6 +199,20 @@ def test_exact_duplicates_by_the_hundred_are_not_fragmented():
     distinct, _ = make_identities(n_identities=20, size=1, seed=0)
     labels = np.random.default_rng(0).permutation(np.repeat(np.arange(20), 250))
     found = cluster(distinct[labels], score_with_labels(labels), k=10)
+    assert same_partition(found.labels(-1), labels)
+
+
+def test_a_large_identity_that_communities_cut_is_joined_above(monkeypatch):
+    features, labels = make_identities(sizes=[600] + [10] * 30, dim=16, spread=0.4, seed=0)
+    used, real = [], levels.decode
+    monkeypatch.setattr(
+        levels, "decode", lambda *arguments: used.append(arguments[-1]) or real(*arguments)
+    )
+    found = cluster(features, score_with_labels(labels), k=10, decoder="leiden", p_tau=0.5)
+    assert used[0] == "leiden"
+    assert set(used[1:]) == {"contract"}
+    assert len(np.unique(found.labels(0)[labels == 0])) > 2
+    assert len(np.unique(found.labels(-1)[labels == 0])) == 1
     assert same_partition(found.labels(-1), labels)
 
 

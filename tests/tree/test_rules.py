@@ -58,6 +58,16 @@ def test_the_levels_after_the_first_may_have_a_threshold_of_their_own():
 
 
 @pytest.mark.parametrize(
+    ("decoder", "above"),
+    [("leiden", "contract"), ("infomap", "contract"), ("contract", "contract"),
+     ("parents", "parents")],
+)  # fmt: skip
+def test_communities_are_for_points_and_super_nodes_are_merged_with_care(decoder, above):
+    rules = Rules(decoder=decoder)
+    assert [rules.decoder_of(level) for level in range(3)] == [decoder, above, above]
+
+
+@pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"p_tau_merge": 1.5}, "p_tau_merge=1.5 is not a probability"),

@@ -1,0 +1,245 @@
+"""What each part of the default method is worth, and how many identities it takes.
+
+    python -m benchmarks.quality ablation [--dataset NAME ...] [--seeds 3]
+    python -m benchmarks.quality identities [--dataset NAME ...] [--seeds 3]
+    python -m benchmarks.quality render              # the tables of docs/quality.md
+
+Every row is trained and tuned on the train file alone. The parts are added one by one: the paper's
+model (its rows come from the comparison), evidence in place of raw features, episodes of other
+sizes, hierarchies with the model's own mistakes, verified merges, communities.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from benchmarks.box import DOMAIN_OF, find_box
+from benchmarks.datasets import SHARED, load_labelled
+from benchmarks.rows import (
+    RESULTS,
+    ROOT,
+    append_row,
+    describe_circumstances,
+    find_data,
+    hash_file,
+    put_block,
+    read_rows,
+)
+from hilander import HiLander
+from hilander.data import as_embeddings, read_embeddings
+from hilander.data.arrays import FloatArray, IntArray
+from hilander.data.episodes import Episode
+from hilander.evidence_judging import Judge
+from hilander.evidence_training import (
+    EvidencePlan,
+    Sight,
+    look_at_clusters,
+    look_at_merged,
+    make_training_episodes,
+    train_on_episodes,
+)
+from hilander.graph import KnnGraph
+from hilander.model.evidence_network import EvidenceNetwork, EvidencePredictor
+from hilander.plans import make_plan, prepare
+from hilander.training import Stages, choose_held_out, remember_first
+from hilander.tree import Hierarchy, score_with_labels, walk_levels
+from hilander.validation import bcubed_f, nmi, pairwise_f
+
+ROWS = RESULTS / "quality.jsonl"
+COMPARISON = RESULTS / "comparison.jsonl"
+PAGE = ROOT / "docs" / "quality.md"
+ABLATION_MARKS = ("<!-- ablation: begin -->", "<!-- ablation: end -->")
+IDENTITY_MARKS = ("<!-- identities: begin -->", "<!-- identities: end -->")
+SCORES = ("pairwise_f", "bcubed_f", "nmi")
+PAPER = "the paper's model"
+# What is learned, and with which decoders it is tried.
+STEPS = {
+    "evidence": {"+ evidence": "parents"},
+    "episodes": {"+ size episodes": "parents"},
+    "mistakes": {
+        "+ own mistakes": "parents",
+        "+ verified merges": "contract",
+        "+ communities, Leiden (the default)": "leiden",
+        "+ communities, Infomap": "infomap",
+    },
+}
+N_IDENTITIES = (50, 100, 291, 547)
+STARTS = ("nothing", "box")
+
+
+def look_at_true_clusters(
+    network: EvidenceNetwork,
+    episodes: Iterable[Episode],
+    graphs: Iterable[KnnGraph],
+    plan: EvidencePlan,
+) -> Iterator[Sight]:
+    """Super-nodes as the true identities make them: the paper's hierarchies of ground truth."""
+    for episode, graph in zip(episodes, graphs, strict=True):
+        yield from look_at_merged(episode, graph, score_with_labels(episode.labels), [plan.rules])
+
+
+def learn(known: Episode, plan: EvidencePlan, step: str) -> EvidenceNetwork:
+    """Train with as much of the method as a step has."""
+    made = make_training_episodes(known, plan)
+    if step == "evidence":
+        made = [known]
+    climb = look_at_clusters if step == "mistakes" else look_at_true_clusters
+    return train_on_episodes(made, plan, Stages(None, "", False), step, climb)[0]
+
+
+def run_ablation(name: str, seed: int) -> Iterator[dict[str, Any]]:
+    """Rows of every step but the paper's model on one pair."""
+    features, labels, test, truth = read_pair(name)
+    model = HiLander(random_state=seed, start="nothing")
+    plan = make_plan(model, features, labels)
+    preparation = prepare(model, features, labels, plan.rules.k)
+    points, others = preparation.apply(features), preparation.apply(test)
+    held = choose_held_out(labels, plan)
+    for step, decoders in STEPS.items():
+        began = time.process_time()
+        trial = learn(Episode(points[~held], labels[~held]), plan, step)
+        network = learn(Episode(points, labels), plan, step)
+        cost = time.process_time() - began
+        for variant, decoder in decoders.items():
+            decoded = replace(plan.rules, decoder=decoder)
+            judge = Judge(trial, [Episode(points[held], labels[held])], decoded, seed=seed)
+            rules = judge.choose()[0]
+            score = remember_first(EvidencePredictor(network, plan.device))
+            found = Hierarchy.of_steps(walk_levels(others, score, rules)).labels(-1)
+            yield {
+                "study": "ablation", "variant": variant, "train_cpu_seconds": round(cost, 1),
+                "params": {"p_tau": rules.p_tau, "p_tau_merge": rules.p_tau_merge},
+                **score_labels(truth, found),
+            }  # fmt: skip
+
+
+def run_identities(name: str, seed: int) -> Iterator[dict[str, Any]]:
+    """Rows of models that saw fewer identities, from nothing and from the model in the box.
+
+    The box is one that was trained without the domain.
+    """
+    features, labels, test, truth = read_pair(name)
+    order = np.random.default_rng([seed, 9]).permutation(np.unique(labels))
+    counts = sorted({min(n, len(order)) for n in N_IDENTITIES})
+    for n in counts:
+        some = np.isin(labels, order[:n])
+        for variant in STARTS:
+            began = time.process_time()
+            start = find_box(DOMAIN_OF[name]) if variant == "box" else "nothing"
+            model = HiLander(random_state=seed, start=start).fit(features[some], labels[some])
+            cost = time.process_time() - began
+            yield {
+                "study": "identities", "variant": variant, "n_identities": n,
+                "n_train": int(some.sum()), "train_cpu_seconds": round(cost, 1),
+                **score_labels(truth, model.predict(test)),
+            }  # fmt: skip
+
+
+def score_labels(truth: IntArray, found: IntArray) -> dict[str, Any]:
+    """Scores of a clustering, as part of a row."""
+    return {
+        "pairwise_f": pairwise_f(truth, found),
+        "bcubed_f": bcubed_f(truth, found),
+        "nmi": nmi(truth, found),
+        "n_clusters": len(np.unique(found)),
+    }
+
+
+def read_pair(name: str) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
+    """Train features and labels (from 0), test features and labels."""
+    features, labels = load_labelled(name)
+    codes = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    test = read_embeddings(find_data() / SHARED[name][1])
+    return as_embeddings(features), codes, as_embeddings(test.features), test.labels
+
+
+def mean_scores(rows: Sequence[dict[str, Any]]) -> str:
+    """Fp / Fb / NMI, the mean over seeds."""
+    if not rows:
+        return "not run"
+    means = [np.mean([row[name] for row in rows]) for name in SCORES]
+    return " / ".join(f"{mean:.3f}".lstrip("0") for mean in means)
+
+
+def format_ablation(rows: Sequence[dict[str, Any]], paper: Sequence[dict[str, Any]]) -> str:
+    """A Markdown table: parts by data sets."""
+    latest = {
+        (row["variant"], row["dataset"], row["seed"]): row
+        for row in rows
+        if row["study"] == "ablation"
+    }
+    for row in paper:
+        if row["method"] == "Hi-LANDER (paper)" and not row["error"]:
+            latest[PAPER, row["dataset"], row["seed"]] = row
+    variants = [PAPER, *(variant for decoders in STEPS.values() for variant in decoders)]
+    lines = ["| Fp / Fb / NMI | " + " | ".join(SHARED) + " |", "|---" * (len(SHARED) + 1) + "|"]
+    for variant in variants:
+        cells = [
+            mean_scores([row for key, row in latest.items() if key[:2] == (variant, name)])
+            for name in SHARED
+        ]
+        lines.append(f"| {variant} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def format_identities(rows: Sequence[dict[str, Any]]) -> str:
+    """A Markdown table: identities by starts and data sets."""
+    rows = [row for row in rows if row["study"] == "identities"]
+    latest = {
+        (row["dataset"], row["n_identities"], row["variant"], row["seed"]): row for row in rows
+    }
+    lines = [
+        "| data set | identities | points | from nothing | from the box |",
+        "|---|---|---|" + "---|" * len(STARTS),
+    ]
+    for name, n in sorted({key[:2] for key in latest}, key=lambda k: (list(SHARED).index(k[0]), k)):
+        chosen = {
+            variant: [row for key, row in latest.items() if key[:3] == (name, n, variant)]
+            for variant in STARTS
+        }
+        every = [row for some in chosen.values() for row in some]
+        points = round(np.mean([row["n_train"] for row in every]))
+        cells = [mean_scores(chosen[variant]) for variant in STARTS]
+        lines.append(f"| {name} | {n} | {points:,} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def render() -> None:
+    """Draw the tables of the page anew."""
+    rows = read_rows(ROWS)
+    text = PAGE.read_text(encoding="utf-8")
+    text = put_block(text, ABLATION_MARKS, format_ablation(rows, read_rows(COMPARISON)))
+    text = put_block(text, IDENTITY_MARKS, format_identities(rows))
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("command", choices=["ablation", "identities", "render"])
+    parser.add_argument("--dataset", nargs="+", choices=list(SHARED), default=list(SHARED))
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    args = parser.parse_args(arguments)
+    if args.command == "render":
+        render()
+        return 0
+    run = {"ablation": run_ablation, "identities": run_identities}[args.command]
+    for seed in args.seeds:
+        for name in args.dataset:
+            told = {"dataset": name, "seed": seed, **describe_circumstances()}
+            told["dataset_hash"] = hash_file(find_data() / SHARED[name][1])
+            for row in run(name, seed):
+                append_row(ROWS, told | row)
+                print(name, seed, row, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

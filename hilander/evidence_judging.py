@@ -1,0 +1,140 @@
+"""Choosing the thresholds of an evidence network on identities that it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hilander.data.episodes import Episode, IdentityBootstrap, Sizes, resample_identities
+from hilander.graph import build_knn_graph
+from hilander.model.evidence_network import EvidenceNetwork, EvidencePredictor
+from hilander.training import remember_first
+from hilander.tree import Hierarchy, Rules, walk_levels
+from hilander.validation import bcubed_f, pairwise_f
+
+P_TAU_GRID = (0.35, 0.5, 0.6, 0.7, 0.8, 0.88)
+MERGE_GRID = (0.42, 0.6, 0.73)
+VALIDATION_POINTS = 6000
+_NOTHING = 1e-6  # of F: what is no difference
+_DRAWS = 2  # of each bootstrapped set
+_REAL_WEIGHTS: dict[Sizes, float] = {"all": 1.0, "singles": 0.5, "log": 0.5}
+_BOOTSTRAP_WEIGHTS: dict[Sizes, float] = {"even": 1.0, "singles": 0.5, "log": 0.5}
+
+
+class Judge:
+    """Scores thresholds on held-out identities, over several size distributions.
+
+    Parameters
+    ----------
+    network : EvidenceNetwork
+    held_out : sequence of Episode
+        Labelled sets of identities that the network has not seen.
+    rules : Rules
+        What is not chosen.
+    seed : int
+        Of the episodes that are made of the sets.
+    device : str
+    most_points : int
+        Of an episode.
+    """
+
+    def __init__(
+        self,
+        network: EvidenceNetwork,
+        held_out: Sequence[Episode],
+        rules: Rules,
+        *,
+        seed: int = 0,
+        device: str = "auto",
+        most_points: int = VALIDATION_POINTS,
+    ) -> None:
+        self.rules = rules
+        rng = np.random.default_rng([seed, 3])
+        self.episodes = [
+            one
+            for unseen in held_out
+            for one in make_validation_episodes(unseen, rng, most_points)
+            if len(one.labels) > rules.k and len(np.unique(one.labels)) > 1
+        ]
+        self.graphs = [build_knn_graph(one.features, rules.k) for one in self.episodes]
+        self.scores = [remember_first(EvidencePredictor(network, device)) for _ in self.graphs]
+
+    def choose(self) -> tuple[Rules, list[dict[str, Any]]]:
+        """Choose p_tau for the points, then that of the merges; the table holds all tries."""
+        cautious = replace(self.rules, p_tau_merge=max(MERGE_GRID))
+        table = [self.try_rules(replace(cautious, p_tau=p_tau)) for p_tau in P_TAU_GRID]
+        chosen = replace(cautious, p_tau=find_peak(table))
+        merges = [self.try_rules(replace(chosen, p_tau_merge=p_tau)) for p_tau in MERGE_GRID]
+        chosen = replace(chosen, p_tau_merge=take_best(merges, "p_tau_merge"))
+        return chosen, table + merges
+
+    def try_rules(self, rules: Rules) -> dict[str, Any]:
+        """Mean scores of one setting."""
+        scores = []
+        for episode, graph, score in zip(self.episodes, self.graphs, self.scores, strict=True):
+            found = Hierarchy.of_steps(walk_levels(episode.features, score, rules, graph=graph))
+            predicted = found.labels(-1)
+            scores.append(
+                (pairwise_f(episode.labels, predicted), bcubed_f(episode.labels, predicted))
+            )
+        weights = [episode.weight for episode in self.episodes]
+        pair, bcubed = np.average(scores, axis=0, weights=weights) if scores else (0.0, 0.0)
+        pair, bcubed = float(pair), float(bcubed)
+        setting = {"p_tau": rules.p_tau, "p_tau_merge": rules.p_tau_merge}
+        return {**setting, "pairwise_f": pair, "bcubed_f": bcubed, "f": (pair + bcubed) / 2}
+
+
+def find_peak(rows: list[dict[str, Any]]) -> float:
+    """The p_tau at which a smooth curve through the tries is highest.
+
+    A single wrong merge moves the score of one try; a cubic of the log-odds, which may fall off
+    faster on one side than on the other, does not follow it.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Tries, as `Judge.try_rules` gives them, at more than three values of p_tau.
+
+    Returns
+    -------
+    p_tau : float, between the lowest and the highest tried
+    """
+    tried = np.array([row["p_tau"] for row in rows])
+    if np.ptp([row["f"] for row in rows]) < _NOTHING:
+        return float(tried[np.argmin(np.abs(tried - 0.5))])  # no try is better: even odds
+    log_odds = np.log(tried / (1 - tried))
+    curve = np.polynomial.Polynomial.fit(log_odds, [row["f"] for row in rows], 3)
+    between = np.linspace(log_odds.min(), log_odds.max(), 201)
+    peak = between[np.argmax(curve(between))]
+    return round(float(1 / (1 + np.exp(-peak))), 2)
+
+
+def take_best(rows: list[dict[str, Any]], name: str) -> float:
+    """The threshold of the best try; of equals the most careful."""
+    return float(max(rows, key=lambda row: (row["f"], row[name]))[name])
+
+
+def make_validation_episodes(
+    held_out: Episode, rng: np.random.Generator, most_points: int = VALIDATION_POINTS
+) -> list[Episode]:
+    """The held-out identities as they are, re-sampled, and bootstrapped.
+
+    The sizes at hand are the best guess of the sizes to come, so they have half the weight. There
+    will be more identities to come than could be held out, and among many there are more to
+    confuse: the bootstrapped sets have many, as hard to tell apart as the real ones. They are
+    steadier judges than the few real ones, too, and weigh twice as much.
+    """
+    made = [
+        replace(resample_identities(held_out, sizes, most_points, rng), weight=weight)
+        for sizes, weight in _REAL_WEIGHTS.items()
+    ]
+    bootstrap = IdentityBootstrap(held_out)
+    if bootstrap.is_able:
+        for sizes, weight in _BOOTSTRAP_WEIGHTS.items():
+            for _ in range(_DRAWS):
+                many = bootstrap.make(sizes, most_points, rng, as_hard=True)
+                made.append(replace(many, weight=weight))
+    return made

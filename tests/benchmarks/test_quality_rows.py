@@ -1,0 +1,144 @@
+import numpy as np
+import pytest
+
+from benchmarks import quality
+from benchmarks.datasets import SHARED
+from benchmarks.quality import (
+    PAPER,
+    STEPS,
+    format_ablation,
+    format_identities,
+    main,
+    mean_scores,
+    score_labels,
+)
+from benchmarks.rows import append_row, put_block, read_rows
+from hilander.data import make_identities
+from hilander.data.episodes import Episode
+from hilander.evidence_training import EvidencePlan
+from hilander.graph import build_knn_graph
+from hilander.tree import Rules
+
+FIRST, SECOND, *_ = SHARED
+DEFAULT = "+ communities, Leiden (the default)"
+
+
+def row(**changes):
+    scores = {"pairwise_f": 0.5, "bcubed_f": 0.25, "nmi": 0.75}
+    base = {"study": "ablation", "variant": DEFAULT, "dataset": FIRST, "seed": 0, "n_train": 1000}
+    return {**base, **scores, **changes}
+
+
+def paper_row(**changes):
+    return row(**{"method": "Hi-LANDER (paper)", "error": None, **changes})
+
+
+def cells_of(table, name):
+    (line,) = (line for line in table.splitlines() if line.startswith(f"| {name} |"))
+    return [cell.strip() for cell in line.strip("|").split("|")[1:]]
+
+
+# The tables.
+
+
+def test_a_cell_is_the_mean_over_seeds_without_leading_noughts():
+    assert mean_scores([row(), row(pairwise_f=0.6)]) == ".550 / .250 / .750"
+    assert mean_scores([row(pairwise_f=1.0)]) == "1.000 / .250 / .750"
+    assert mean_scores([]) == "not run"
+
+
+def test_every_part_has_a_line_and_what_was_not_run_says_so():
+    table = format_ablation([row(), row(dataset=SECOND, bcubed_f=0.5)], [])
+    assert cells_of(table, DEFAULT)[:2] == [".500 / .250 / .750", ".500 / .500 / .750"]
+    variants = [variant for decoders in STEPS.values() for variant in decoders]
+    assert len(table.splitlines()) == 2 + 1 + len(variants)
+    for variant in {PAPER, *variants} - {DEFAULT}:
+        assert set(cells_of(table, variant)) == {"not run"}
+    assert len({line.count("|") for line in table.splitlines()}) == 1
+
+
+def test_the_last_row_of_a_seed_counts_and_other_studies_do_not():
+    rows = [row(bcubed_f=0.9), row(bcubed_f=0.3), row(seed=1, bcubed_f=0.5)]
+    rows.append(row(study="identities", variant="box", n_identities=50))
+    assert cells_of(format_ablation(rows, []), DEFAULT)[0] == ".500 / .400 / .750"
+
+
+def test_the_papers_model_is_taken_from_the_comparison_where_it_did_not_fail():
+    rows = [paper_row(bcubed_f=0.5), paper_row(seed=1, error="out of memory", bcubed_f=None)]
+    rows.append({**paper_row(bcubed_f=0.1), "method": "LANDER"})
+    assert cells_of(format_ablation([], rows), PAPER)[0] == ".500 / .500 / .750"
+
+
+def test_identities_are_in_the_order_of_the_data_sets_and_of_their_number():
+    shape = {"study": "identities", "variant": "nothing"}
+    rows = [row(**shape, dataset=SECOND, n_identities=50), row(**shape, n_identities=291)]
+    rows += [row(**shape, n_identities=50), row(**shape, n_identities=50, seed=1, n_train=3001)]
+    rows += [row(study="identities", variant="box", n_identities=50, bcubed_f=0.5), row()]
+    lines = format_identities(rows).splitlines()
+    assert len({line.count("|") for line in lines}) == 1
+    both = "| .500 / .250 / .750 | .500 / .500 / .750 |"
+    alone = "| .500 / .250 / .750 | not run |"
+    assert lines[2:] == [
+        f"| {FIRST} | 50 | 1,667 {both}",
+        f"| {FIRST} | 291 | 1,000 {alone}",
+        f"| {SECOND} | 50 | 1,000 {alone}",
+    ]
+    assert len(format_identities([]).splitlines()) == 2
+
+
+def test_rendering_changes_what_is_between_the_marks(tmp_path, monkeypatch):
+    page, rows = tmp_path / "page.md", tmp_path / "rows.jsonl"
+    marks = [*quality.ABLATION_MARKS, *quality.IDENTITY_MARKS]
+    page.write_text("head\n{}\nold\n{}\nbetween\n{}\n{}\ntail\n".format(*marks), encoding="utf-8")
+    append_row(rows, row())
+    for name, path in (("PAGE", page), ("ROWS", rows), ("COMPARISON", tmp_path / "none.jsonl")):
+        monkeypatch.setattr(quality, name, path)
+    assert main(["render"]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "old" not in text
+    assert text.startswith("head\n")
+    assert "\nbetween\n" in text
+    assert text.endswith("tail\n")
+    assert cells_of(text, DEFAULT)[0] == ".500 / .250 / .750"
+    assert main(["render"]) == 0
+    assert page.read_text(encoding="utf-8") == text
+
+
+def test_the_page_of_quality_is_drawn_from_its_rows():
+    text = quality.PAGE.read_text(encoding="utf-8")
+    rows = read_rows(quality.ROWS)
+    tables = {
+        quality.ABLATION_MARKS: format_ablation(rows, read_rows(quality.COMPARISON)),
+        quality.IDENTITY_MARKS: format_identities(rows),
+    }
+    for marks, table in tables.items():
+        assert all(text.count(mark) == 1 for mark in marks)
+        assert text == put_block(text, marks, table)
+
+
+# What is measured.
+
+
+def test_the_last_step_is_the_default_method():
+    from hilander import HiLander
+    from hilander.plans import make_plan
+
+    X, y = make_identities(n_identities=6, size=8, dim=8, seed=0)
+    assert STEPS["mistakes"][DEFAULT] == make_plan(HiLander(), X, y).rules.decoder
+
+
+def test_a_clustering_is_scored_as_the_library_scores_it():
+    truth = np.array([0, 0, 1, 1])
+    assert score_labels(truth, truth) == pytest.approx(
+        {"pairwise_f": 1, "bcubed_f": 1, "nmi": 1, "n_clusters": 2}
+    )
+    assert score_labels(truth, np.zeros(4, dtype=np.int64))["n_clusters"] == 1
+
+
+def test_super_nodes_of_the_truth_are_learnt_from_without_a_network():
+    X, y = make_identities(n_identities=12, size=20, dim=8, spread=0.5, seed=0)
+    plan = EvidencePlan(rules=Rules(k=3, decoder="parents", search_average=True, keep_links=True))
+    graph = build_knn_graph(X, 3)
+    sights = list(quality.look_at_true_clusters(None, [Episode(X, y)], [graph], plan))
+    assert len(sights) == 1
+    assert 12 <= len(sights[0].examples.same) < len(X)
