@@ -67,7 +67,7 @@ def measure(dataset: str, data: Path, seed: int = 0, **settings: Any) -> Iterato
     """
     from hilander import HiLander
     from hilander.data.episodes import Episode
-    from hilander.evidence_training import make_validation_episodes
+    from hilander.evidence_judging import make_validation_episodes
     from hilander.validation.calibration import learn_scaling
 
     train_path, test_path = (data / name for name in PAIRS[dataset])
