@@ -56,8 +56,9 @@ TARGET = ROOT / "hilander" / "model" / "box"
 # Sets that show the same kind of thing are one domain, left out together.
 DOMAINS = {"faces": ("faces",), "characters": ("omniglot", "glyphs"), "flowers": ("flowers",)}
 DOMAIN_OF = {name: domain for domain, names in DOMAINS.items() for name in names}
-K = 20
-K_SEEN = (15, 20, 30)
+K = 15
+K_SEEN = (10, 15, 20)
+RIVALS_K = 20
 GENERATED = 12
 GENERATED_WEIGHT = 0.5
 MOST_POINTS = 6000
@@ -195,11 +196,11 @@ def cluster_by_rival(name: str, features: Any, seed: int) -> Any:
         from fast_hdbscan import HDBSCAN
 
         return np.asarray(HDBSCAN().fit_predict(prepared))
-    problem = Problem(prepared, build_knn_graph(prepared, K), seed)
+    problem = Problem(prepared, build_knn_graph(prepared, RIVALS_K), seed)
     method, params = {
         "FINCH": (PEERS["FINCH"], {"level": 0}),
-        "Leiden": (PEERS["Leiden"], {"k": K, "log_resolution": 0.0, "cosine": 0.0}),
-        "Infomap": (PEERS["Infomap"], {"k": K, "cosine": 0.0}),
+        "Leiden": (PEERS["Leiden"], {"k": RIVALS_K, "log_resolution": 0.0, "cosine": 0.0}),
+        "Infomap": (PEERS["Infomap"], {"k": RIVALS_K, "cosine": 0.0}),
     }[name]
     state = method.start(problem, None, params)
     return method.cluster(problem, state, params)

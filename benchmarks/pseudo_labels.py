@@ -5,7 +5,7 @@ method clusters them, and the embedder is trained on with the clusters as labels
 worth is measured on pictures of classes that neither has seen, by FNMR at FMR and FNIR at FPIR,
 beside training on nothing more and training on the true labels.
 
-    python -m benchmarks.pseudo_labels run [--images glyphs] [--methods NAMES] [--seeds 3]
+    python -m benchmarks.pseudo_labels run [--images glyphs] [--methods NAMES] [--seeds 0 1 2]
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import argparse
 import itertools
 import statistics
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -191,14 +191,16 @@ def cluster_with(method: Method, labelled: tuple[Any, Any], unlabelled: Any, see
 
 def run_seed(
     split: Split, methods: Sequence[Method], seed: int, make_network: MakeNetwork
-) -> list[dict[str, Any]]:
-    """Rows of one seed: the embedder before, with each method's clusters, with true labels."""
+) -> Iterator[dict[str, Any]]:
+    """Rows of one seed, as they come: the embedder before, with true labels, with each method's."""
     first = Training(seed=seed)
     base = make_network(seed)
     train_embedder(base, *split.labelled, first)
     labelled = embed(base, split.labelled[0]), split.labelled[1]
     unlabelled = embed(base, split.unlabelled[0])
-    rows = [{"labels": NOTHING, "seed": seed, **_verify(base, split)}]
+    yield {"labels": NOTHING, "seed": seed, **_verify(base, split)}
+    truth = _learn_on(split, split.unlabelled[1], base, make_network, first)
+    yield {"labels": TRUTH, "seed": seed, "bcubed_f": 1.0, **truth}
     for method in methods:
         row: dict[str, Any] = {"labels": method.name, "seed": seed}
         try:
@@ -207,11 +209,10 @@ def run_seed(
             found = cluster_with(method, labelled, unlabelled, seed)
             row["cluster_seconds"] = perf_counter() - start
             row["bcubed_f"] = score_clustering(split.unlabelled[1], found).bcubed.f
-            rows.append(row | _learn_on(split, found, base, make_network, first))
+            row |= _learn_on(split, found, base, make_network, first)
         except Exception as error:
-            rows.append(row | {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"})
-    truth = _learn_on(split, split.unlabelled[1], base, make_network, first)
-    return [*rows, {"labels": TRUTH, "seed": seed, "bcubed_f": 1.0, **truth}]
+            row["error"] = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        yield row
 
 
 def _learn_on(
@@ -268,12 +269,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("command", choices=["run"])
     parser.add_argument("--images", default="glyphs", help="glyphs or omniglot")
     parser.add_argument("--methods", help="names, separated by commas (default: all)")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     args = parser.parse_args(arguments)
     images, labels = load_images(args.images)
     methods = choose_methods(args.methods.split(",") if args.methods else None)
     circumstances = describe_circumstances()
-    for seed in range(args.seeds):
+    for seed in args.seeds:
         split = split_classes(images, labels, seed)
         for row in run_seed(split, methods, seed, make_small_embedder):
             append_row(ROWS, {"images": args.images, **row, **circumstances})

@@ -15,6 +15,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -36,16 +37,18 @@ from hilander import HiLander
 from hilander.data import as_embeddings, read_embeddings
 from hilander.data.arrays import FloatArray, IntArray
 from hilander.data.episodes import Episode
-from hilander.evidence_judging import Judge
+from hilander.evidence_judging import VALIDATION_POINTS, Judge
 from hilander.evidence_training import (
     EvidencePlan,
+    Seen,
     Sight,
+    begin_network,
     look_at_clusters,
     look_at_merged,
     make_training_episodes,
-    train_on_episodes,
+    train_on_clusters,
+    train_on_points,
 )
-from hilander.graph import KnnGraph
 from hilander.model.evidence_network import EvidenceNetwork, EvidencePredictor
 from hilander.plans import make_plan, prepare
 from hilander.training import Stages, choose_held_out, remember_first
@@ -59,39 +62,41 @@ ABLATION_MARKS = ("<!-- ablation: begin -->", "<!-- ablation: end -->")
 IDENTITY_MARKS = ("<!-- identities: begin -->", "<!-- identities: end -->")
 SCORES = ("pairwise_f", "bcubed_f", "nmi")
 PAPER = "the paper's model"
-# What is learned, and with which decoders it is tried.
+# What is learned, and how it is tried: the decoder, and whether p_tau follows the spread of sizes.
 STEPS = {
-    "evidence": {"+ evidence": "parents"},
-    "episodes": {"+ size episodes": "parents"},
+    "evidence": {"+ evidence": ("parents", False)},
+    "episodes": {"+ size episodes": ("parents", False)},
     "mistakes": {
-        "+ own mistakes": "parents",
-        "+ verified merges": "contract",
-        "+ communities, Leiden (the default)": "leiden",
-        "+ communities, Infomap": "infomap",
+        "+ own mistakes": ("parents", False),
+        "+ verified merges": ("contract", False),
+        "+ communities": ("leiden", False),
+        "+ p_tau by the spread of sizes (the default)": ("leiden", True),
     },
 }
 N_IDENTITIES = (50, 100, 291, 547)
 STARTS = ("nothing", "box")
 
 
-def look_at_true_clusters(
-    network: EvidenceNetwork,
-    episodes: Iterable[Episode],
-    graphs: Iterable[KnnGraph],
-    plan: EvidencePlan,
-) -> Iterator[Sight]:
+def look_at_true_clusters(seen: Iterable[Seen], plan: EvidencePlan) -> Iterator[Sight]:
     """Super-nodes as the true identities make them: the paper's hierarchies of ground truth."""
-    for episode, graph in zip(episodes, graphs, strict=True):
+    for episode, graph in seen:
         yield from look_at_merged(episode, graph, score_with_labels(episode.labels), [plan.rules])
 
 
-def learn(known: Episode, plan: EvidencePlan, step: str) -> EvidenceNetwork:
-    """Train with as much of the method as a step has."""
-    made = make_training_episodes(known, plan)
-    if step == "evidence":
-        made = [known]
-    climb = look_at_clusters if step == "mistakes" else look_at_true_clusters
-    return train_on_episodes(made, plan, Stages(None, "", False), step, climb)[0]
+def learn_steps(known: Episode, plan: EvidencePlan) -> dict[str, EvidenceNetwork]:
+    """Networks trained with as much of the method as each step has; looks at points are shared."""
+    stages = Stages(None, "", False)
+    networks = {}
+    for step, made in (("evidence", [known]), ("episodes", make_training_episodes(known, plan))):
+        networks[step] = begin_network(plan)
+        seen, _ = train_on_points(networks[step], made, plan, stages, step)
+        if step == "episodes":
+            networks["mistakes"] = deepcopy(networks[step])
+        truth = look_at_true_clusters(seen, plan)
+        train_on_clusters(networks[step], truth, plan, stages, step)
+    own = look_at_clusters(networks["mistakes"], seen, plan)
+    train_on_clusters(networks["mistakes"], own, plan, stages, "mistakes")
+    return {step: network.eval() for step, network in networks.items()}
 
 
 def run_ablation(name: str, seed: int) -> Iterator[dict[str, Any]]:
@@ -102,19 +107,19 @@ def run_ablation(name: str, seed: int) -> Iterator[dict[str, Any]]:
     preparation = prepare(model, features, labels, plan.rules.k)
     points, others = preparation.apply(features), preparation.apply(test)
     held = choose_held_out(labels, plan)
-    for step, decoders in STEPS.items():
-        began = time.process_time()
-        trial = learn(Episode(points[~held], labels[~held]), plan, step)
-        network = learn(Episode(points, labels), plan, step)
-        cost = time.process_time() - began
-        for variant, decoder in decoders.items():
-            decoded = replace(plan.rules, decoder=decoder)
-            judge = Judge(trial, [Episode(points[held], labels[held])], decoded, seed=seed)
+    unseen = Episode(points[held], labels[held])
+    trials = learn_steps(Episode(points[~held], labels[~held]), plan)
+    networks = learn_steps(Episode(points, labels), plan)
+    for step, variants in STEPS.items():
+        for variant, (decoder, rises) in variants.items():
+            tried = replace(plan.rules, decoder=decoder)
+            tried = tried if rises else replace(tried, p_tau_rise=0.0)
+            judge = Judge(trials[step], [unseen], tried, seed=seed, most_points=VALIDATION_POINTS)
             rules = judge.choose()[0]
-            score = remember_first(EvidencePredictor(network, plan.device))
+            score = remember_first(EvidencePredictor(networks[step], plan.device))
             found = Hierarchy.of_steps(walk_levels(others, score, rules)).labels(-1)
             yield {
-                "study": "ablation", "variant": variant, "train_cpu_seconds": round(cost, 1),
+                "study": "ablation", "variant": variant,
                 "params": {"p_tau": rules.p_tau, "p_tau_merge": rules.p_tau_merge},
                 **score_labels(truth, found),
             }  # fmt: skip

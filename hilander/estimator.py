@@ -46,10 +46,10 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         and verifies merges; it learns from few identities and bears other size distributions.
         "paper" is the published model: a graph network on the raw embeddings.
     k : int or "auto"
-        Neighbours of each point, the point itself not counted. "auto" is 10 for "paper", and for
-        "evidence" the usual size of an identity, from 15 to 40.
+        Neighbours of each point, itself not counted. "auto": 15, and 10 for "paper".
     p_tau : float or "auto"
-        Least probability of a link. "auto" chooses it on held-out identities.
+        Least probability of a link. "auto" chooses it on held-out identities; for "evidence" it
+        then follows the spread of the sizes that are found.
     decoder : {"auto", "parents", "contract", "leiden", "infomap"}
         How links become clusters: "parents" is the paper's rule and "auto" for "paper";
         "leiden", "auto" for "evidence", finds communities of the points and verifies the merges

@@ -6,7 +6,7 @@ cluster the episodes, mistakes and all, and the looks at super-nodes learn from 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
@@ -61,7 +61,7 @@ from hilander.training import (
 )
 from hilander.tree import LevelStep, Rules, Scorer, walk_levels
 
-Climb = Callable[..., Iterator["Sight"]]
+Seen = tuple[Episode, KnnGraph]
 # How the training episodes are clustered for the super-nodes. Communities cut large identities to
 # pieces, and only who has seen such pieces will join them.
 OWN_WAYS: tuple[tuple[Decoder, float], ...] = (
@@ -192,28 +192,44 @@ def make_training_episodes(episode: Episode, plan: EvidencePlan) -> list[Episode
 
 
 def train_on_episodes(
+    made: Iterable[Episode], plan: EvidencePlan, stages: Stages, stage: str
+) -> tuple[EvidenceNetwork, list[EpochRecord]]:
+    """Train all four looks on labelled sets, each with the k of its own or the plan's."""
+    network = begin_network(plan)
+    seen, history = train_on_points(network, made, plan, stages, stage)
+    clusters = look_at_clusters(network, seen, plan)
+    history += train_on_clusters(network, clusters, plan, stages, stage)
+    return network.eval(), history
+
+
+def train_on_points(
+    network: EvidenceNetwork,
     made: Iterable[Episode],
     plan: EvidencePlan,
     stages: Stages,
     stage: str,
-    climb: Climb | None = None,
-) -> tuple[EvidenceNetwork, list[EpochRecord]]:
-    """Train all four looks on labelled sets, each with the k of its own or the plan's.
-
-    `climb` makes the super-nodes to learn from; by default they are the network's own.
-    """
+) -> tuple[list[Seen], list[EpochRecord]]:
+    """Train the looks at points; the episodes come back with their graphs."""
     episodes = [one for one in made if len(one.labels) > (one.k or plan.rules.k)]
-    network = begin_network(plan)
     points = [look_at_points(one, one.k or plan.rules.k) for one in episodes]
     history = train_looks(network.looks(super_nodes=False), points, plan, stages, f"{stage}-points")
     graphs = [sight.graph for sight in points]
-    clusters = list((climb or look_at_clusters)(network, episodes, graphs, plan))
-    looks = network.looks(super_nodes=True)
+    return list(zip(episodes, graphs, strict=True)), history
+
+
+def train_on_clusters(
+    network: EvidenceNetwork,
+    sights: Iterable[Sight],
+    plan: EvidencePlan,
+    stages: Stages,
+    stage: str,
+) -> list[EpochRecord]:
+    """Train the looks at super-nodes; where there are none to learn from, they merge nothing."""
+    looks, clusters = network.looks(super_nodes=True), list(sights)
     if clusters:
-        history += train_looks(looks, clusters, plan, stages, f"{stage}-clusters")
-    else:
-        looks[1].abstain()
-    return network.eval(), history
+        return train_looks(looks, clusters, plan, stages, f"{stage}-clusters")
+    looks[1].abstain()
+    return []
 
 
 def begin_network(plan: EvidencePlan) -> EvidenceNetwork:
@@ -263,15 +279,13 @@ def look_at_points(episode: Episode, k: int) -> Sight:
 
 
 def look_at_clusters(
-    network: EvidenceNetwork,
-    episodes: Iterable[Episode],
-    graphs: Iterable[KnnGraph],
-    plan: EvidencePlan,
+    network: EvidenceNetwork, seen: Iterable[Seen], plan: EvidencePlan
 ) -> Iterator[Sight]:
     """Super-nodes as the network itself makes them."""
-    for episode, graph in zip(episodes, graphs, strict=True):
+    for episode, graph in seen:
         score = remember_first(EvidencePredictor(network, plan.device))
-        ways = [replace(plan.rules, decoder=decoder, p_tau=p_tau) for decoder, p_tau in OWN_WAYS]
+        rules = replace(plan.rules, p_tau_rise=0.0)
+        ways = [replace(rules, decoder=decoder, p_tau=p_tau) for decoder, p_tau in OWN_WAYS]
         yield from look_at_merged(episode, graph, score, ways)
 
 

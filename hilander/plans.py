@@ -33,12 +33,13 @@ if TYPE_CHECKING:
 
 METHODS = ("evidence", "paper")
 DEFAULT_P_TAU = 0.5
+P_TAU_RISE = 1.0
 PAPER_K = 10
 PAPER_HIDDEN = 512
 EVIDENCE_HIDDEN = 32
 SURE_RIDGE = 1.0
 FEW_IDENTITIES = 30  # up to which training starts from the model in the box
-FEWEST_K, LEAST_EVIDENCE_K, MOST_EVIDENCE_K = 10, 15, 40
+EVIDENCE_K, FEWEST_K = 15, 10
 
 
 def make_plan(model: HiLander, points: FloatArray, labels: IntArray) -> TrainingPlan | EvidencePlan:
@@ -80,12 +81,13 @@ def _plan_evidence(model: HiLander, labels: IntArray) -> EvidencePlan:
         network=EvidenceSettings(EVIDENCE_HIDDEN if model.hidden is None else model.hidden),
         learning=_learning(model, EvidenceLearning),
         rules=Rules(
-            k=suit_k(labels) if model.k == "auto" else model.k,
+            k=fit_k(EVIDENCE_K, len(labels)) if model.k == "auto" else model.k,
             p_tau=DEFAULT_P_TAU if model.p_tau == "auto" else model.p_tau,
             early_stop=model.early_stop,
             search_average=True,
             decoder="leiden" if model.decoder == "auto" else model.decoder,
             p_tau_merge=DEFAULT_P_TAU,
+            p_tau_rise=P_TAU_RISE if model.p_tau == "auto" else 0.0,
             keep_links=True,
         ),
         val_fraction=model.val_fraction,
@@ -127,18 +129,6 @@ def _learning(model: HiLander, kind: type[Any]) -> Any:
     return learning if model.epochs is None else replace(learning, epochs=model.epochs)
 
 
-def suit_k(labels: IntArray) -> int:
-    """As many neighbours as the identity of a usual point has points, within bounds.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_points,)
-    """
-    of_point = np.bincount(labels)[labels]
-    usual = int(np.clip(np.median(of_point), LEAST_EVIDENCE_K, MOST_EVIDENCE_K))
-    return fit_k(usual, len(labels))
-
-
 def fit_k(k: int, n_points: int) -> int:
     """Fewer neighbours for few points, but never below ten."""
     return max(min(k, n_points - 1), min(k, FEWEST_K))
@@ -157,6 +147,8 @@ def rules_for(model: HiLander, n_points: int, graph: KnnGraph | None = None, **a
         k, p_tau, early_stop; None for the model's own.
     """
     given = {name: value for name, value in asked.items() if value is not None}
+    if "p_tau" in given:
+        given["p_tau_rise"] = 0.0  # who names a threshold means it
     if graph is not None:
         if graph.n_nodes != n_points:
             raise SettingError(

@@ -280,7 +280,7 @@ def test_clusters_are_made_by_the_network_in_each_of_its_own_ways(labelled, monk
     monkeypatch.setattr(evidence_training, "walk_levels", watch)
     for decoder in ("contract", "leiden"):  # what is learned from does not hang on the choice
         rules = replace(RULES, decoder=decoder)
-        sights = list(look_at_clusters(network, [episode], [graph], plan(rules=rules)))
+        sights = list(look_at_clusters(network, [(episode, graph)], plan(rules=rules)))
         assert tuple(ways) == OWN_WAYS
         ways.clear()
         assert len(sights) == len(OWN_WAYS)
@@ -295,7 +295,7 @@ def test_the_pieces_that_communities_make_of_a_large_identity_are_learnt_to_be_o
     episode, graph = Episode(features, labels), build_knn_graph(features, 6)
     network = make_evidence_network(EvidenceSettings(hidden=8), seed=0)
     network.judge_blocks = oracle(labels)
-    sights = list(look_at_clusters(network, [episode], [graph], plan()))
+    sights = list(look_at_clusters(network, [(episode, graph)], plan()))
     pairs = {
         decoder: sum(
             sight.examples.same.sum()

@@ -23,14 +23,13 @@ from hilander.model.evidence_learning import EvidenceLearning
 from hilander.model.evidence_network import EvidenceNetwork, EvidencePredictor
 from hilander.model.learning import LearningSettings
 from hilander.plans import (
+    EVIDENCE_K,
     FEWEST_K,
-    LEAST_EVIDENCE_K,
-    MOST_EVIDENCE_K,
     fit_k,
     make_plan,
     make_scorer,
     prepare,
-    suit_k,
+    rules_for,
 )
 from hilander.training import TrainingPlan
 from hilander.validation import bcubed_f
@@ -137,13 +136,11 @@ def test_settings_can_be_numpy_numbers(tmp_path):
 # k = "auto".
 
 
-def test_k_is_the_usual_size_of_an_identity_within_bounds():
-    assert LEAST_EVIDENCE_K <= 20 <= 30 <= MOST_EVIDENCE_K
-    assert suit_k(np.repeat(np.arange(50), 20)) == 20
-    # The usual point, not the usual identity: most points are in the large ones.
-    assert suit_k(np.repeat(np.arange(110), [1] * 100 + [30] * 10)) == 30
-    assert suit_k(np.repeat(np.arange(50), 3)) == LEAST_EVIDENCE_K
-    assert suit_k(np.repeat(np.arange(5), 900)) == MOST_EVIDENCE_K
+def test_k_does_not_follow_the_size_of_the_identities():
+    for size in (3, 200):
+        labels = np.repeat(np.arange(30), size)
+        points = np.eye(len(labels), 4, dtype=np.float32)
+        assert make_plan(HiLander(), points, labels).rules.k == EVIDENCE_K == 15
 
 
 def test_few_points_have_fewer_neighbours_but_never_below_ten():
@@ -152,13 +149,14 @@ def test_few_points_have_fewer_neighbours_but_never_below_ten():
     assert fit_k(15, 11) == FEWEST_K == 10
     assert fit_k(15, 5) == 10  # refused afterwards, with what to do
     assert fit_k(4, 5) == 4
-    assert suit_k(np.repeat(np.arange(4), 3)) == 11
+    few = make_plan(HiLander(), np.eye(12, 4, dtype=np.float32), np.repeat(np.arange(4), 3))
+    assert few.rules.k == 11
 
 
 def test_few_points_can_be_grouped_by_a_model_of_many(model, unseen):
     X, _ = unseen
-    assert model.rules_.k == LEAST_EVIDENCE_K
-    assert next(model.walk(X)).graph.k == LEAST_EVIDENCE_K
+    assert model.rules_.k == EVIDENCE_K
+    assert next(model.walk(X)).graph.k == EVIDENCE_K
     assert next(model.walk(X[:12])).graph.k == 11
     assert next(model.walk(X[:12], k=3)).graph.k == 3
     with pytest.raises(GraphError, match="k=10 needs 11 embeddings, got only 6; use k <= 5"):
@@ -255,7 +253,7 @@ def test_the_length_of_an_embedding_does_not_matter(model, unseen):
 
 def test_a_graph_of_ones_own_takes_the_place_of_the_search(model, unseen):
     X, _ = unseen
-    graph = build_knn_graph(model.preparation_.apply(X), LEAST_EVIDENCE_K)
+    graph = build_knn_graph(model.preparation_.apply(X), EVIDENCE_K)
     np.testing.assert_array_equal(model.cluster(X, graph=graph).labels(), model.predict(X))
 
 
@@ -380,3 +378,11 @@ def test_a_fit_that_was_interrupted_goes_on_from_its_checkpoint(labelled, tmp_pa
     ours, theirs = whole.network_.state_dict(), interrupted.network_.state_dict()
     assert all(torch.equal(ours[key], theirs[key]) for key in ours)
     np.testing.assert_array_equal(whole.labels_, interrupted.labels_)
+
+
+def test_a_threshold_that_the_user_names_is_not_moved(model, labelled):
+    points, labels = labelled
+    assert model.rules_.p_tau_rise > 0
+    assert rules_for(model, len(points)).p_tau_rise == model.rules_.p_tau_rise
+    assert rules_for(model, len(points), p_tau=0.4).p_tau_rise == 0
+    assert make_plan(HiLander(p_tau=0.4), points, labels).rules.p_tau_rise == 0

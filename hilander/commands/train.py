@@ -92,8 +92,7 @@ def _add_choices(group: Any) -> None:
     group.add_argument(
         "--k",
         type=whole,
-        help="neighbours, the point itself not counted (default: 10 for paper, the usual size of "
-        "an identity, from 15 to 40, for evidence)",
+        help="neighbours, the point itself not counted (default: 10 for paper, 15 for evidence)",
     )
     group.add_argument(
         "--tune-k",

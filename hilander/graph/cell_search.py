@@ -22,7 +22,7 @@ from hilander.graph.cells import (
     sort_by_cell,
 )
 from hilander.graph.exact_search import cut_rows, pairs_of_blocks
-from hilander.graph.recall import KnownRows, sample_rows, search_rows
+from hilander.graph.recall import KnownRows, aim_above, sample_rows, search_rows
 from hilander.graph.row_source import Index32, RowSource
 from hilander.graph.workers import Workers
 
@@ -30,9 +30,8 @@ _MOST_LISTS = 1 << 16
 _PAIR_BLOCK = 4_096
 # With twice the lists, a row is compared with about this share of the rows.
 _SHARE_OF_DOUBLING = 0.6
-_CAUTION = 0.1
 # The cells may miss so many times what may be missed in the end: friends find the rest.
-_LEFT_TO_FRIENDS = 2.2
+_LEFT_TO_FRIENDS = 1.9
 # Rows that look into cells are sorted by cell for some of the cells at a time, to save memory.
 _SORTED_AT_ONCE = 1 << 22
 
@@ -131,8 +130,7 @@ def _plan_with(
     source: RowSource, known: KnownRows, target: float, centres: Centres, workers: Workers
 ) -> CellPlan:
     needed = _needed_margins(source, known, centres, workers)
-    # A little above the target, for the sample is one of many.
-    aim = target + _CAUTION * (1 - target)
+    aim = aim_above(target)
     # Friends bring more than half of what is missed.
     first = max(0.0, 1 - _LEFT_TO_FRIENDS * (1 - aim))
     margin, widest = np.quantile(needed, [first, aim], method="higher").tolist()

@@ -16,6 +16,8 @@ _ROWS = 1_024
 _BATCH = 8
 # Similarities of one pair computed in different orders differ by less.
 _ROUNDING = 1e-5
+# Share of what may be missed that a search leaves unused, for the sample is one of many.
+_CAUTION = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +36,11 @@ class KnownRows:
     rows: Index32
     neighbours: Index32
     affinity: FloatArray
+
+
+def aim_above(target: float) -> float:
+    """The recall to aim for on a sample, a little above the one that all rows shall have."""
+    return target + _CAUTION * (1 - target)
 
 
 def sample_rows(n_rows: int, size: int, seed: int) -> Index32:

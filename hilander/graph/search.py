@@ -23,7 +23,7 @@ from hilander.graph.friends import ask_friends
 from hilander.graph.gpu_search import can_search_on_gpu, search_on_gpu
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
 from hilander.graph.nearest_lists import NearestLists
-from hilander.graph.recall import KnownRows, measure_recall, sample_rows, search_rows
+from hilander.graph.recall import KnownRows, aim_above, measure_recall, sample_rows, search_rows
 from hilander.graph.row_source import RowSource
 from hilander.graph.search_progress import SearchProgress
 from hilander.graph.search_report import SearchReport
@@ -190,8 +190,11 @@ def _search_cells(
     joiner = replace(joiner, progress=SearchProgress())
     for _ in range(_MOST_ROUNDS):
         _follow(ask_friends(joiner), n_rows, wish)
-        if measure_recall(known, joiner.lists.value[:, :width]) >= wish.recall:
-            return cells.probes
+        recall = measure_recall(known, joiner.lists.value[:, :width])
+        if recall >= aim_above(wish.recall):
+            break
+    if recall >= wish.recall:
+        return cells.probes
     wide = cells.without_friends
     _follow(search_cells(joiner, wide, plan, further=True), int(wide.pairs * n_rows), wish)
     return wide.probes

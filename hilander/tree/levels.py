@@ -28,7 +28,9 @@ from hilander.partition import (
     decode,
     label_trees,
     link_trees,
+    measure_spread,
     merge_nodes,
+    suit_p_tau,
 )
 from hilander.tree.rules import Rules
 from hilander.tree.work import Work
@@ -141,7 +143,10 @@ def _merge(step: LevelStep, rules: Rules) -> Nodes:
 def _decode(graph: KnnGraph, scores: EdgeScores, rules: Rules, level: int) -> Parents:
     if rules.as_released:
         return choose_parents(graph, scores, rules.p_tau, strict=True)
-    return decode(graph, scores, rules.threshold(level), rules.decoder_of(level))
+    p_tau = rules.threshold(level)
+    if level == 0 and rules.p_tau_rise:
+        p_tau = suit_p_tau(p_tau, measure_spread(graph, scores), rules.p_tau_rise)
+    return decode(graph, scores, p_tau, rules.decoder_of(level))
 
 
 def _search_features(nodes: Nodes, rules: Rules) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -33,6 +34,9 @@ class Rules:
         for points alone: above them, super-nodes are merged by "contract".
     p_tau_merge : float, optional
         `p_tau` of the levels after the first; None for the same.
+    p_tau_rise : float
+        Log-odds by which the `p_tau` of the points rises for each unit by which the sizes spread
+        more than is usual, and falls where they spread less; see `hilander.partition.spread`.
     keep_links : bool
         Carry the edges of the points along, as evidence for merging super-nodes.
     as_released : bool
@@ -48,6 +52,7 @@ class Rules:
     search_average: bool = False
     decoder: Decoder = "parents"
     p_tau_merge: float | None = None
+    p_tau_rise: float = 0.0
     keep_links: bool = False
     as_released: bool = False
 
@@ -66,6 +71,8 @@ class Rules:
             if not isinstance(tau, Real) or not 0 <= float(tau) <= 1:
                 raise SettingError(f"{name}={tau!r} is not a probability; use 0 to 1")
             object.__setattr__(self, name, float(tau))
+        if not isinstance(self.p_tau_rise, Real) or not 0 <= float(self.p_tau_rise) < math.inf:
+            raise SettingError(f"p_tau_rise={self.p_tau_rise!r} must be a finite number >= 0")
 
     def threshold(self, level: int) -> float:
         """The p_tau of a level."""

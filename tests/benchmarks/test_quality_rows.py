@@ -20,7 +20,7 @@ from hilander.graph import build_knn_graph
 from hilander.tree import Rules
 
 FIRST, SECOND, *_ = SHARED
-DEFAULT = "+ communities, Leiden (the default)"
+DEFAULT = "+ p_tau by the spread of sizes (the default)"
 
 
 def row(**changes):
@@ -124,7 +124,8 @@ def test_the_last_step_is_the_default_method():
     from hilander.plans import make_plan
 
     X, y = make_identities(n_identities=6, size=8, dim=8, seed=0)
-    assert STEPS["mistakes"][DEFAULT] == make_plan(HiLander(), X, y).rules.decoder
+    rules = make_plan(HiLander(), X, y).rules
+    assert STEPS["mistakes"][DEFAULT] == (rules.decoder, rules.p_tau_rise > 0)
 
 
 def test_a_clustering_is_scored_as_the_library_scores_it():
@@ -139,6 +140,6 @@ def test_super_nodes_of_the_truth_are_learnt_from_without_a_network():
     X, y = make_identities(n_identities=12, size=20, dim=8, spread=0.5, seed=0)
     plan = EvidencePlan(rules=Rules(k=3, decoder="parents", search_average=True, keep_links=True))
     graph = build_knn_graph(X, 3)
-    sights = list(quality.look_at_true_clusters(None, [Episode(X, y)], [graph], plan))
+    sights = list(quality.look_at_true_clusters([(Episode(X, y), graph)], plan))
     assert len(sights) == 1
     assert 12 <= len(sights[0].examples.same) < len(X)

@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+
+from hilander.graph import EdgeScores, build_knn_graph, score_by_labels
+from hilander.partition import decode, label_trees, measure_spread, suit_p_tau
+from hilander.partition.spread import USUAL_SPREAD
+from hilander.tree import Rules, walk_levels
+
+
+def true_edges(sizes):
+    """A graph of far-apart groups of these sizes, its edges scored by the truth."""
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    rng = np.random.default_rng(0)
+    points = np.eye(len(sizes), 32)[labels] + 0.01 * rng.standard_normal((len(labels), 32))
+    points = (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32)
+    graph = build_knn_graph(points, 4)
+    return points, graph, score_by_labels(graph, labels)
+
+
+@pytest.mark.parametrize("sizes", [[6, 6, 6], [5, 10, 20, 40], [2, 2, 2, 60]])
+def test_the_spread_is_that_of_the_log_size_of_a_points_cluster(sizes):
+    _, graph, scores = true_edges(sizes)
+    of_point = np.log(np.repeat(sizes, sizes))
+    assert measure_spread(graph, scores) == pytest.approx(of_point.std(), abs=1e-6)
+
+
+def test_p_tau_rises_with_the_spread_and_stays_a_probability():
+    taus = [suit_p_tau(0.6, spread, 1.0) for spread in (0.0, 0.8, USUAL_SPREAD, 1.6, 2.0, 9.0)]
+    assert taus == sorted(taus)
+    assert taus[2] == pytest.approx(0.6)
+    assert 0.2 < taus[0] < taus[1]
+    assert taus[-2] < taus[-1] < 0.9
+
+
+@pytest.mark.parametrize("p_tau", [0.0, 0.3, 1.0])
+def test_without_a_rise_or_at_certainty_nothing_moves(p_tau):
+    assert suit_p_tau(p_tau, 2.0, 0.0) == p_tau
+    if p_tau in (0.0, 1.0):
+        assert suit_p_tau(p_tau, 2.0, 1.0) == p_tau
+
+
+def test_one_unit_of_spread_is_one_rise_of_log_odds():
+    raised = suit_p_tau(0.5, USUAL_SPREAD + 0.5, 1.4)
+    assert np.log(raised / (1 - raised)) == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("decoder", ["contract", "leiden"])
+def test_the_level_loop_decodes_points_at_the_suited_threshold(decoder):
+    points, graph, scores = true_edges([5, 10, 20, 40])
+    # Linkage around the threshold, so that where it stands decides what merges.
+    rng = np.random.default_rng(1)
+    linkage = np.clip(scores.linkage * rng.uniform(0.5, 1, graph.neighbours.shape), 0.05, 0.95)
+    doubtful = EdgeScores(linkage.astype(np.float32), scores.density)
+    rules = Rules(k=4, p_tau=0.7, decoder=decoder, p_tau_rise=3.0, max_levels=1)
+    (step,) = walk_levels(points, lambda *_: doubtful, rules, graph=graph)
+    settled = doubtful.settle_ties()
+    suited = suit_p_tau(0.7, measure_spread(graph, settled), 3.0)
+    wanted = label_trees(decode(graph, settled, suited, decoder).index)[0]
+    plain = label_trees(decode(graph, settled, 0.7, decoder).index)[0]
+    np.testing.assert_array_equal(step.labels, wanted)
+    assert len(np.unique(wanted)) != len(np.unique(plain))
