@@ -54,6 +54,10 @@ def make_plan(model: HiLander, points: FloatArray, labels: IntArray) -> Training
 
 
 def _plan_paper(model: HiLander, dim: int) -> TrainingPlan:
+    if model.start not in ("auto", "nothing"):
+        raise SettingError(
+            f'start={str(model.start)!r} is for method="evidence", got method="paper"; leave it out'
+        )
     shown = "concat" if model.features == "auto" else model.features
     wanted = {
         "p_tau": model.p_tau == "auto", "k": model.tune_k, "features": model.features == "auto"

@@ -19,6 +19,7 @@ from hilander.model.lander import Lander
 from hilander.model.settings import NetworkSettings
 from hilander.model.weights import BOX, StoredModel, write_model
 from hilander.plans import FEW_IDENTITIES, choose_start, make_plan
+from hilander.training import fingerprint
 from hilander.tree import Rules
 
 LEARNING = EvidenceLearning(epochs=3, batch_size=64, learning_rate=0.02, most_points=60)
@@ -98,6 +99,25 @@ def test_a_start_of_the_papers_kind_is_refused(tmp_path):
     write_model(StoredModel(Lander(NetworkSettings(16, hidden=8)), {}, {}), tmp_path)
     with pytest.raises(ModelError, match="is not of the shape that is to be trained"):
         begin_network(replace(PLAN, start=str(tmp_path)))
+
+
+def test_a_checkpoint_is_not_taken_up_if_another_model_stands_where_it_started(labelled, kept):
+    plan = replace(PLAN, start=str(kept))
+    before = fingerprint(*labelled, plan)
+    assert fingerprint(*labelled, plan) == before
+    weights = next(kept.glob("*.safetensors"))
+    held = weights.read_bytes()
+    try:
+        weights.write_bytes(held[:-1] + bytes([held[-1] ^ 1]))
+        assert fingerprint(*labelled, plan) != before
+    finally:
+        weights.write_bytes(held)
+
+
+def test_the_papers_model_refuses_a_start(labelled):
+    with pytest.raises(SettingError, match='start=.box. is for method="evidence".*leave it out'):
+        make_plan(HiLander(method="paper", start="box"), *labelled)
+    make_plan(HiLander(method="paper", start="nothing"), *labelled)
 
 
 # Which start is taken.
