@@ -115,7 +115,7 @@ def test_a_checkpoint_is_not_taken_up_if_another_model_stands_where_it_started(l
 
 
 def test_the_papers_model_refuses_a_start(labelled):
-    with pytest.raises(SettingError, match='start=.box. is for method="evidence".*leave it out'):
+    with pytest.raises(SettingError, match=r'start=.box. is for method="evidence".*leave it out'):
         make_plan(HiLander(method="paper", start="box"), *labelled)
     make_plan(HiLander(method="paper", start="nothing"), *labelled)
 

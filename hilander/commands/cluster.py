@@ -158,6 +158,7 @@ def run(args: argparse.Namespace) -> int:
     settings = {
         "k": log.first.graph.k if log.first else model.rules_.k,
         "p_tau": model.rules_.p_tau if args.p_tau is None else args.p_tau,
+        "p_tau_rise": model.rules_.p_tau_rise if args.p_tau is None else 0.0,
         "decoder": args.decoder or model.rules_.decoder,
         "early_stop": model.rules_.early_stop if args.early_stop is None else args.early_stop,
         "graph": args.graph,

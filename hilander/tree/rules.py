@@ -71,8 +71,10 @@ class Rules:
             if not isinstance(tau, Real) or not 0 <= float(tau) <= 1:
                 raise SettingError(f"{name}={tau!r} is not a probability; use 0 to 1")
             object.__setattr__(self, name, float(tau))
-        if not isinstance(self.p_tau_rise, Real) or not 0 <= float(self.p_tau_rise) < math.inf:
-            raise SettingError(f"p_tau_rise={self.p_tau_rise!r} must be a finite number >= 0")
+        rise: Any = self.p_tau_rise
+        if not isinstance(rise, Real) or not 0 <= float(rise) < math.inf:
+            raise SettingError(f"p_tau_rise={rise!r} must be a finite number >= 0")
+        object.__setattr__(self, "p_tau_rise", float(rise))
 
     def threshold(self, level: int) -> float:
         """The p_tau of a level."""

@@ -70,6 +70,9 @@ def test_communities_are_for_points_and_super_nodes_are_merged_with_care(decoder
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"p_tau_rise": -1}, "p_tau_rise=-1 must be a finite number >= 0"),
+        ({"p_tau_rise": float("inf")}, "p_tau_rise=inf must be a finite number"),
+        ({"p_tau_rise": "auto"}, "p_tau_rise='auto' must be a finite number"),
         ({"p_tau_merge": 1.5}, "p_tau_merge=1.5 is not a probability"),
         ({"p_tau_merge": "auto"}, "p_tau_merge='auto' is not a probability"),
         ({"decoder": "rank"}, "decoder='rank' is not known"),
