@@ -1,7 +1,7 @@
 """What each part of the default method is worth, and how many identities it takes.
 
-    python -m benchmarks.quality ablation [--dataset NAME ...] [--seeds 3]
-    python -m benchmarks.quality identities [--dataset NAME ...] [--seeds 3]
+    python -m benchmarks.quality ablation [--dataset NAME ...] [--seeds 0 1 2]
+    python -m benchmarks.quality identities [--dataset NAME ...] [--seeds 0 1 2] [--numbers 50 100]
     python -m benchmarks.quality render              # the tables of docs/quality.md
 
 Every row is trained and tuned on the train file alone. The parts are added one by one: the paper's
@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -125,14 +126,16 @@ def run_ablation(name: str, seed: int) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
-def run_identities(name: str, seed: int) -> Iterator[dict[str, Any]]:
+def run_identities(
+    name: str, seed: int, numbers: Sequence[int] = N_IDENTITIES
+) -> Iterator[dict[str, Any]]:
     """Rows of models that saw fewer identities, from nothing and from the model in the box.
 
     The box is one that was trained without the domain.
     """
     features, labels, test, truth = read_pair(name)
     order = np.random.default_rng([seed, 9]).permutation(np.unique(labels))
-    counts = sorted({min(n, len(order)) for n in N_IDENTITIES})
+    counts = sorted({min(n, len(order)) for n in numbers})
     for n in counts:
         some = np.isin(labels, order[:n])
         for variant in STARTS:
@@ -231,11 +234,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("command", choices=["ablation", "identities", "render"])
     parser.add_argument("--dataset", nargs="+", choices=list(SHARED), default=list(SHARED))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--numbers", type=int, nargs="+", default=N_IDENTITIES)
     args = parser.parse_args(arguments)
     if args.command == "render":
         render()
         return 0
-    run = {"ablation": run_ablation, "identities": run_identities}[args.command]
+    identities = partial(run_identities, numbers=args.numbers)
+    run = {"ablation": run_ablation, "identities": identities}[args.command]
     for seed in args.seeds:
         for name in args.dataset:
             told = {"dataset": name, "seed": seed, **describe_circumstances()}
