@@ -1,9 +1,13 @@
 """Learning from pseudo-labels: how good an embedder becomes that learns from clusters.
 
-An embedder is trained on labelled classes. It embeds unlabelled pictures of other classes; each
-method clusters them, and the embedder is trained on with the clusters as labels. What it is then
-worth is measured on pictures of classes that neither has seen, by FNMR at FMR and FNIR at FPIR,
-beside training on nothing more and training on the true labels.
+An embedder is trained on some labelled classes. It embeds pictures of other labelled classes, on
+which each method is tuned and trained, and unlabelled pictures of yet other classes, which each
+method clusters. The embedder is then trained on with all labels and the clusters as labels. What
+it is worth is measured on pictures of classes that nobody has seen, by FNMR at FMR and FNIR at
+FPIR, beside training on without the unlabelled pictures and with their true labels.
+
+The classes that train the embedder teach no method: it tells them apart far better than any new
+ones (on glyphs, 96 % of the neighbours of a point are of its class, against 71 %).
 
     python -m benchmarks.pseudo_labels run [--images glyphs] [--methods NAMES] [--seeds 0 1 2]
 """
@@ -58,7 +62,7 @@ class Training:
     seed : int
     """
 
-    epochs: int = 25
+    epochs: int = 15
     batch_size: int = 128
     learning_rate: float = 2e-3
     scale: float = 16.0
@@ -69,33 +73,49 @@ class Training:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Pictures in three parts of disjoint classes."""
+    """Pictures in four parts of disjoint classes.
 
+    Parameters
+    ----------
+    shown : images and labels
+        What the first embedder learns from.
+    labelled : images and labels
+        What the methods are tuned and trained on.
+    unlabelled : images and labels
+        What they cluster; its labels are for the row of the truth.
+    unseen : images and labels
+        What embedders are judged on.
+    """
+
+    shown: tuple[Images, Labels]
     labelled: tuple[Images, Labels]
     unlabelled: tuple[Images, Labels]
     unseen: tuple[Images, Labels]
 
 
 def split_classes(
-    images: Images, labels: Labels, seed: int = 0, shares: tuple[float, float] = (0.3, 0.4)
+    images: Images,
+    labels: Labels,
+    seed: int = 0,
+    shares: tuple[float, float, float] = (0.3, 0.15, 0.3),
 ) -> Split:
-    """Part the classes: labelled, unlabelled, unseen.
+    """Part the classes: shown, labelled, unlabelled, unseen.
 
     Parameters
     ----------
     images : ndarray of shape (n, height, width) or (n, channels, height, width), uint8
     labels : ndarray of shape (n,)
     seed : int
-    shares : pair of float
-        Of the labelled and the unlabelled classes; the rest is unseen.
+    shares : three of float
+        Of the shown, the labelled and the unlabelled classes; the rest is unseen.
     """
     codes = np.unique(labels, return_inverse=True)[1]
     n_classes = int(codes.max()) + 1
     ends = np.round(np.cumsum(shares) * n_classes).astype(int)
-    if not 1 < ends[0] < ends[1] < n_classes - 1:
-        raise SettingError(f"got {n_classes} classes, too few for three parts; give more")
+    if np.diff(ends, prepend=0, append=n_classes).min() < 2:
+        raise SettingError(f"got {n_classes} classes, too few for four parts; give more")
     part = np.searchsorted(ends, np.random.default_rng(seed).permutation(n_classes), "right")
-    return Split(*((images[part[codes] == p], codes[part[codes] == p]) for p in range(3)))
+    return Split(*((images[part[codes] == p], codes[part[codes] == p]) for p in range(4)))
 
 
 class SmallEmbedder(nn.Module):
@@ -195,10 +215,11 @@ def run_seed(
     """Rows of one seed, as they come: the embedder before, with true labels, with each method's."""
     first = Training(seed=seed)
     base = make_network(seed)
-    train_embedder(base, *split.labelled, first)
+    train_embedder(base, *split.shown, first)
     labelled = embed(base, split.labelled[0]), split.labelled[1]
     unlabelled = embed(base, split.unlabelled[0])
-    yield {"labels": NOTHING, "seed": seed, **_verify(base, split)}
+    nothing = _learn_on(split, None, base, make_network, first)
+    yield {"labels": NOTHING, "seed": seed, **nothing}
     truth = _learn_on(split, split.unlabelled[1], base, make_network, first)
     yield {"labels": TRUTH, "seed": seed, "bcubed_f": 1.0, **truth}
     for method in methods:
@@ -216,15 +237,21 @@ def run_seed(
 
 
 def _learn_on(
-    split: Split, labels: Any, base: nn.Module, make_network: MakeNetwork, settings: Training
+    split: Split,
+    labels: Labels | None,
+    base: nn.Module,
+    make_network: MakeNetwork,
+    settings: Training,
 ) -> dict[str, float]:
     """Go on from the base with labelled and pseudo-labelled pictures together, and verify."""
     network = make_network(settings.seed)
     network.load_state_dict(base.state_dict())
-    images = np.concatenate([split.labelled[0], split.unlabelled[0]])
-    known = np.unique(split.labelled[1], return_inverse=True)[1]
-    together = np.concatenate([known, labels + known.max() + 1])
-    train_embedder(network, images, together, settings)
+    images = np.concatenate([split.shown[0], split.labelled[0]])
+    classes = np.concatenate([split.shown[1], split.labelled[1]])
+    if labels is not None:
+        images = np.concatenate([images, split.unlabelled[0]])
+        classes = np.concatenate([classes, labels + classes.max() + 1])
+    train_embedder(network, images, classes, settings)
     return _verify(network, split)
 
 

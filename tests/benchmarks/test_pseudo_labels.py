@@ -4,6 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from benchmarks import pseudo_labels
 from benchmarks.pseudo_labels import (
     NOTHING,
     TRUTH,
@@ -48,8 +49,9 @@ def make_flat(seed: int) -> nn.Module:
 def test_the_three_parts_share_no_class_and_leave_none_out() -> None:
     images, labels = make_pictures(20, 4, 0)
     split = split_classes(images, labels)
-    parts = [set(part[1].tolist()) for part in (split.labelled, split.unlabelled, split.unseen)]
-    assert [len(part) for part in parts] == [6, 8, 6]
+    every = (split.shown, split.labelled, split.unlabelled, split.unseen)
+    parts = [set(part[1].tolist()) for part in every]
+    assert [len(part) for part in parts] == [6, 3, 6, 5]
     assert len(set().union(*parts)) == 20
     with pytest.raises(SettingError, match="too few"):
         split_classes(images[:8], labels[:8])
@@ -97,3 +99,27 @@ def test_every_method_stands_between_nothing_and_the_truth_and_failures_are_rows
     assert len({line.count("|") for line in table}) == 1
     assert "*ValueError: no luck*" in table[5]
     assert "Not run yet" in format_pseudo_labels([])
+
+
+def test_methods_learn_from_classes_that_the_embedder_has_not_seen(monkeypatch) -> None:
+    images, labels = make_pictures(30, 6, 4)
+    split = split_classes(images, labels)
+    taught, embedded = [], []
+
+    def watch(method, labelled, unlabelled, seed):
+        taught.append(set(labelled[1].tolist()))
+        return np.zeros(len(unlabelled), dtype=np.int64)
+
+    learn = pseudo_labels.train_embedder
+
+    def note(network, pictures, classes, settings):
+        embedded.append(set(np.asarray(classes).tolist()))
+        learn(network, pictures, classes, settings)
+
+    monkeypatch.setattr(pseudo_labels, "cluster_with", watch)
+    monkeypatch.setattr(pseudo_labels, "train_embedder", note)
+    list(run_seed(split, choose_methods(["finch"]), 0, make_flat))
+    assert taught == [set(split.labelled[1].tolist())]
+    assert embedded[0] == set(split.shown[1].tolist())
+    assert embedded[1] == embedded[0] | taught[0]
+    assert len(embedded[2]) == len(embedded[1]) + len(set(split.unlabelled[1].tolist()))
