@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,9 @@ from hilander.tree.work import Work
 
 Search = Callable[..., KnnGraph]
 Scorer = Callable[[KnnGraph, Nodes], EdgeScores]
+# Super-nodes are each other's strangers, the pieces of one identity excepted: a search for all of
+# the nearest takes several times as long as that of the points, and finds the pieces first.
+UPPER_RECALL = 0.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +89,8 @@ def walk_levels(
     rules : Rules
     graph : KnnGraph, optional
         The first level's graph, if it is known already.
-    search : callable (features, k) -> KnnGraph, optional
-        In place of `build_knn_graph`.
+    search : callable (features, k, recall=...) -> KnnGraph, optional
+        In place of `build_knn_graph`; of the levels above the points it is told a lower recall.
     work : Work, optional
         Notes what each stage took, and may hand over stages that an earlier run has done.
 
@@ -104,8 +108,8 @@ def walk_levels(
     for level in range(rules.max_levels):
         if graph is None:
             k = min(rules.k, len(nodes) - 1)
-            told = work.search_progress(level)
-            graph = work.do("search", level, _search, search, nodes, k, rules, told)
+            how = _say_how(level, work.search_progress(level))
+            graph = work.do("search", level, _search, search, nodes, k, rules, how)
         scores = work.do("score", level, score, graph, nodes)
         if not rules.as_released:
             scores = scores.settle_ties()
@@ -126,11 +130,14 @@ def walk_levels(
             return
 
 
-def _search(
-    search: Search, nodes: Nodes, k: int, rules: Rules, told: SearchProgress | None
-) -> KnnGraph:
-    features = _search_features(nodes, rules)
-    return search(features, k) if told is None else search(features, k, progress=told)
+def _say_how(level: int, progress: SearchProgress | None) -> dict[str, Any]:
+    """What a search is told besides the nodes and k."""
+    how: dict[str, Any] = {} if progress is None else {"progress": progress}
+    return how | {"recall": UPPER_RECALL} if level else how
+
+
+def _search(search: Search, nodes: Nodes, k: int, rules: Rules, how: dict[str, Any]) -> KnnGraph:
+    return search(_search_features(nodes, rules), k, **how)
 
 
 def _merge(step: LevelStep, rules: Rules) -> Nodes:

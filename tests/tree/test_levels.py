@@ -15,6 +15,7 @@ from hilander.tree import (
     score_with_labels,
     walk_levels,
 )
+from hilander.tree.levels import UPPER_RECALL
 
 
 def same_partition(one, two):
@@ -224,10 +225,26 @@ def test_the_graph_of_a_level_is_let_go_before_the_next_is_searched_for():
         graphs.append(ref(graph))
         return truth(graph, nodes)
 
-    def search(points, k):
+    def search(points, k, recall=0.95):
         alive.append(sum(graph() is not None for graph in graphs))
         return build_knn_graph(points, k)
 
     Hierarchy.of_steps(walk_levels(features, score, Rules(k=3), search=search))
     assert len(alive) > 1
     assert not any(alive)
+
+
+def test_points_are_searched_at_the_recall_of_the_search_and_super_nodes_at_a_lower_one():
+    features, labels = make_identities(spread=0.3, seed=0)
+    told = []
+
+    def search(points, k, **how):
+        told.append(how)
+        return build_knn_graph(points, k, **how)
+
+    score = score_with_labels(labels)
+    Hierarchy.of_steps(walk_levels(features, score, Rules(k=3), search=search))
+    assert told[0] == {}
+    assert len(told) > 1
+    assert all(how == {"recall": UPPER_RECALL} for how in told[1:])
+    assert 0.5 < UPPER_RECALL < 0.95
