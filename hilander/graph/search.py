@@ -49,6 +49,7 @@ class _Wish:
     recall: float
     seed: int
     verbose: bool
+    friends: bool
     progress: SearchProgress
 
 
@@ -60,6 +61,7 @@ def build_knn_graph(
     recall: float = 0.95,
     memory: float | None = None,
     seed: int = 0,
+    friends: bool = True,
     progress: SearchProgress | None = None,
 ) -> KnnGraph:
     """Find the k nearest neighbours of every row by cosine.
@@ -82,6 +84,9 @@ def build_knn_graph(
         Bytes that the search may take beyond the features.
     seed : int
         Of the sample and the lists.
+    friends : bool
+        Leave the last neighbours to be found among neighbours of neighbours. That saves work
+        where rows come in groups, and costs where they do not.
     progress : SearchProgress, optional
         A `KeptSearch` goes on from where an earlier one with the same arguments was killed.
 
@@ -106,7 +111,7 @@ def build_knn_graph(
     width = min(k, len(source) - 1)
     plan = plan_blocks(len(source), source.dim, width + _SPARE, memory)
     progress = progress or SearchProgress()
-    wish = _Wish(recall, seed, verbose and len(source) > _QUIET_BELOW, progress)
+    wish = _Wish(recall, seed, verbose and len(source) > _QUIET_BELOW, friends, progress)
     with hire_workers(alone=len(source) < _ALONE_BELOW, product=plan.product) as workers:
         lists, report, known = _search(source, width, workers, plan, wish)
         neighbours, affinity = _settle(source, lists, width, workers)
@@ -169,6 +174,7 @@ def _search(
         draw = SampleDraw(wish.seed, plan.sample)
         cells = plan_cells(source, known, wish.recall, workers, draw)
         wide = cells.without_friends or cells
+        cells = cells if wish.friends else wide
         # An exact search computes each pair once, for both of its rows.
         if wide.cost <= _DEAREST_CELLS * len(source) / 2:
             probes = _search_cells(joiner, cells, plan, known, wish)

@@ -39,7 +39,7 @@ from hilander.tree.work import Work
 Search = Callable[..., KnnGraph]
 Scorer = Callable[[KnnGraph, Nodes], EdgeScores]
 # Super-nodes are each other's strangers, the pieces of one identity excepted: a search for all of
-# the nearest takes several times as long as that of the points, and finds the pieces first.
+# the nearest takes long, finds the pieces first, and has no use for neighbours of neighbours.
 UPPER_RECALL = 0.8
 
 
@@ -89,8 +89,8 @@ def walk_levels(
     rules : Rules
     graph : KnnGraph, optional
         The first level's graph, if it is known already.
-    search : callable (features, k, recall=...) -> KnnGraph, optional
-        In place of `build_knn_graph`; of the levels above the points it is told a lower recall.
+    search : callable (features, k, **how) -> KnnGraph, optional
+        In place of `build_knn_graph`, whose options it may be told.
     work : Work, optional
         Notes what each stage took, and may hand over stages that an earlier run has done.
 
@@ -133,7 +133,7 @@ def walk_levels(
 def _say_how(level: int, progress: SearchProgress | None) -> dict[str, Any]:
     """What a search is told besides the nodes and k."""
     how: dict[str, Any] = {} if progress is None else {"progress": progress}
-    return how | {"recall": UPPER_RECALL} if level else how
+    return how | {"recall": UPPER_RECALL, "friends": False} if level else how
 
 
 def _search(search: Search, nodes: Nodes, k: int, rules: Rules, how: dict[str, Any]) -> KnnGraph:

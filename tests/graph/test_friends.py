@@ -105,3 +105,21 @@ def test_where_friends_know_nothing_more_cells_are_looked_into(faces, monkeypatc
     assert [plan.margin for plan in plans] == sorted({plan.margin for plan in plans})
     assert len(plans) == (2 if silent else 1)
     assert graph.search.n_probes == plans[-1].probes
+
+
+def test_without_friends_the_cells_reach_the_recall_by_themselves(faces, monkeypatch):
+    monkeypatch.setattr(search_module, "_EXACT_UP_TO", 0)
+    monkeypatch.setattr(search_module, "_SAMPLE", 400)
+    monkeypatch.setattr(search_module, "_DEAREST_CELLS", np.inf)
+    asked = []
+
+    def note(joiner):
+        asked.append(joiner)
+        return ask_friends(joiner)
+
+    monkeypatch.setattr(search_module, "ask_friends", note)
+    alone = build_knn_graph(faces, 6, recall=0.9, friends=False)
+    assert not asked
+    assert alone.search.recall >= 0.9
+    assert build_knn_graph(faces, 6, recall=0.9).search.n_probes < alone.search.n_probes
+    assert asked

@@ -225,7 +225,7 @@ def test_the_graph_of_a_level_is_let_go_before_the_next_is_searched_for():
         graphs.append(ref(graph))
         return truth(graph, nodes)
 
-    def search(points, k, recall=0.95):
+    def search(points, k, **_):
         alive.append(sum(graph() is not None for graph in graphs))
         return build_knn_graph(points, k)
 
@@ -246,5 +246,5 @@ def test_points_are_searched_at_the_recall_of_the_search_and_super_nodes_at_a_lo
     Hierarchy.of_steps(walk_levels(features, score, Rules(k=3), search=search))
     assert told[0] == {}
     assert len(told) > 1
-    assert all(how == {"recall": UPPER_RECALL} for how in told[1:])
+    assert all(how == {"recall": UPPER_RECALL, "friends": False} for how in told[1:])
     assert 0.5 < UPPER_RECALL < 0.95
