@@ -195,9 +195,9 @@ def fingerprint(features: FloatArray, labels: IntArray, plan: Any) -> str:
     digest.update(json.dumps(asdict(plan), sort_keys=True).encode())
     digest.update(np.ascontiguousarray(features).view(np.uint8).data)
     digest.update(np.ascontiguousarray(labels).view(np.uint8).data)
-    if start := getattr(plan, "start", None):
-        for path in sorted(Path(start).iterdir()):  # another model may stand there by now
-            digest.update(path.read_bytes())
+    start = Path(getattr(plan, "start", None) or "")
+    for path in sorted(start.glob("*.safetensors")) if start.name else ():
+        digest.update(path.read_bytes())  # another model may stand there by now
     return digest.hexdigest()
 
 
