@@ -41,6 +41,8 @@ Scorer = Callable[[KnnGraph, Nodes], EdgeScores]
 # Super-nodes are each other's strangers, the pieces of one identity excepted: a search for all of
 # the nearest takes long, finds the pieces first, and has no use for neighbours of neighbours.
 UPPER_RECALL = 0.8
+# A level of so many nodes that merges a smaller share of them is the last.
+LARGE_LEVEL, LEAST_MERGED = 30_000, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +99,8 @@ def walk_levels(
     Yields
     ------
     step : LevelStep
-        At least one. The last one merged nothing unless `rules` stopped the loop before.
+        At least one. The last one merged nothing, unless `rules` stopped the loop before or it
+        was large and merged next to nothing.
     """
     search, work = search or build_knn_graph, work or Work()
     nodes = start_nodes(features)
@@ -122,12 +125,19 @@ def walk_levels(
         added_before = parents.n_edges
         if added_before == 0 or (rules.early_stop and stops_early):
             return
+        if level and hardly_merged(added_before, len(labels)) and not rules.as_released:
+            return
         nodes = work.do("pool", level, _merge, step, rules)
         # A level takes gigabytes at a million points; the next one needs the merged nodes alone.
         graph = None
         del step, scores
         if not rules.can_cluster(len(nodes)):
             return
+
+
+def hardly_merged(added: int, n_nodes: int) -> bool:
+    """Whether a large level merged so little that another one is not worth its search."""
+    return n_nodes > LARGE_LEVEL and added < LEAST_MERGED * n_nodes
 
 
 def _say_how(level: int, progress: SearchProgress | None) -> dict[str, Any]:

@@ -248,3 +248,17 @@ def test_points_are_searched_at_the_recall_of_the_search_and_super_nodes_at_a_lo
     assert len(told) > 1
     assert all(how == {"recall": UPPER_RECALL, "friends": False} for how in told[1:])
     assert 0.5 < UPPER_RECALL < 0.95
+
+
+def test_a_large_level_that_merges_next_to_nothing_is_the_last(monkeypatch):
+    features, labels = make_identities(spread=0.3, seed=0)
+    score = score_with_labels(labels)
+    whole = list(walk_levels(features, score, Rules(k=3)))
+    assert len(whole) > 2
+    monkeypatch.setattr(levels, "LARGE_LEVEL", 10)
+    assert len(list(walk_levels(features, score, Rules(k=3)))) == len(whole)
+    monkeypatch.setattr(levels, "LEAST_MERGED", 1.0)
+    cut = list(walk_levels(features, score, Rules(k=3)))
+    assert len(cut) == 2  # the points themselves are never the last
+    monkeypatch.setattr(levels, "LARGE_LEVEL", 10**6)
+    assert len(list(walk_levels(features, score, Rules(k=3)))) == len(whole)
