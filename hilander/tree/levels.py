@@ -42,7 +42,7 @@ Scorer = Callable[[KnnGraph, Nodes], EdgeScores]
 # the nearest takes long, finds the pieces first, and has no use for neighbours of neighbours.
 UPPER_RECALL = 0.8
 # A level of so many nodes that merges a smaller share of them is the last.
-LARGE_LEVEL, LEAST_MERGED = 30_000, 1e-3
+LARGE_LEVEL, LEAST_MERGED = 10_000, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
