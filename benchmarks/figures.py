@@ -69,6 +69,13 @@ def _train(pair: Pair, epochs: int, *parameters: tuple[str, Any]) -> HiLander:
     return model.fit(pair.train, pair.train_labels)
 
 
+def train_default(pair: Pair) -> HiLander:
+    """The default method on a pair's training set."""
+    from hilander.estimator import HiLander
+
+    return HiLander(random_state=0).fit(pair.train, pair.train_labels)
+
+
 def draw_early_stop(pair: Pair, model: HiLander) -> Figure:
     """Metrics and number of clusters by level, with both stopping points marked."""
     hierarchy = model.cluster(pair.test)
@@ -110,10 +117,11 @@ def _score(pair: Pair, model: HiLander, **asked: Any) -> tuple[float, float]:
 
 
 def draw_hierarchy(pair: Pair, model: HiLander, images: Any | None = None, seed: int = 0) -> Figure:
-    """The peaks of every level on one map of the points, coloured by true class.
+    """The peaks of every level on one map of some points, coloured by true class.
 
-    A few classes are coloured, the others are grey; below the maps are pictures of the last level's
-    peaks, if there are pictures.
+    All points are clustered, whole classes are drawn. A few classes are coloured, the others are
+    grey; below the maps are pictures of the last level's peaks, framed in the colour of their
+    class, if there are pictures.
 
     Parameters
     ----------
@@ -124,25 +132,21 @@ def draw_hierarchy(pair: Pair, model: HiLander, images: Any | None = None, seed:
         Of the points that are drawn and of the map.
     """
     rows = _choose_points(pair.test_labels, seed)
-    hierarchy = model.cluster(pair.test[rows])
+    hierarchy = model.cluster(pair.test)
     labels = np.unique(pair.test_labels[rows], return_inverse=True)[1]
-    place = map_points(pair.test[rows], seed)
+    colours, place = _colour_classes(labels), map_points(pair.test[rows], seed)
     n_panels = hierarchy.n_levels + 1
     figure = new_figure(2.6 * n_panels, 3.0 if images is None else 4.0)
     heights = (1,) if images is None else (3, 1)
     grid = figure.add_gridspec(len(heights), n_panels, height_ratios=heights)
-    peaks = [np.arange(len(rows)), *_peaks_of_levels(hierarchy)]
+    peaks = [np.arange(len(rows)), *_peaks_of_levels(hierarchy, rows)]
     for column, at in enumerate(peaks):
         axes = figure.add_subplot(grid[0, column])
-        _draw_peaks(axes, place, labels, at)
+        _draw_peaks(axes, place, labels, at, colours)
         name = "points" if column == 0 else f"level {column - 1}"
         axes.set_title(f"{name}: {len(at):,}", fontsize=9, color=INK)
     if images is not None:
-        axes = figure.add_subplot(grid[1, :])
-        strip = np.concatenate(list(images[rows][peaks[-1][:_PICTURES]]), axis=1)
-        axes.imshow(strip, cmap="gray", interpolation="nearest")
-        axes.set_title("peaks of the last level", fontsize=9, color=INK)
-        axes.set_axis_off()
+        _draw_pictures(figure.add_subplot(grid[1, :]), images[rows], labels, peaks[-1], colours)
     figure.subplots_adjust(left=0.01, right=0.99, top=0.9, bottom=0.03, wspace=0.05, hspace=0.2)
     return figure
 
@@ -167,28 +171,53 @@ def map_points(features: Any, seed: int) -> Any:
     )
 
 
-def _peaks_of_levels(hierarchy: Hierarchy) -> list[Any]:
-    """The points that are the peaks of each level."""
+def _peaks_of_levels(hierarchy: Hierarchy, rows: Any) -> list[Any]:
+    """The peaks of each level that are among some points, as places in their list."""
+    place = np.full(hierarchy.n_points, -1)
+    place[rows] = np.arange(len(rows))
     points, found = np.arange(hierarchy.n_points), []
     for level in hierarchy.levels:
         points = points[level.peaks]
-        found.append(points)
+        found.append(place[points][place[points] >= 0])
     return found
 
 
-def _draw_peaks(axes: Any, place: Any, labels: Any, peaks: Any) -> None:
+def _colour_classes(labels: Any) -> dict[int, Any]:
+    """A colour for each of the largest classes."""
     from matplotlib import colormaps
 
-    colours = colormaps["tab10"].colors
-    axes.scatter(*place.T, s=2, color=FAINT, linewidths=0)
     commonest = np.argsort(-np.bincount(labels), kind="stable")[:_SHOWN_CLASSES]
-    other = ~np.isin(labels[peaks], commonest)
+    return dict(zip(commonest.tolist(), colormaps["tab10"].colors, strict=False))
+
+
+def _draw_peaks(axes: Any, place: Any, labels: Any, peaks: Any, colours: dict[int, Any]) -> None:
+    axes.scatter(*place.T, s=2, color=FAINT, linewidths=0)
+    other = ~np.isin(labels[peaks], list(colours))
     axes.scatter(*place[peaks[other]].T, s=5, color="#999999", linewidths=0)
-    for colour, label in zip(colours, commonest, strict=False):
+    for label, colour in colours.items():
         some = peaks[labels[peaks] == label]
         axes.scatter(*place[some].T, s=14, color=colour, edgecolors=INK, linewidths=0.3)
     axes.set_xticks([])
     axes.set_yticks([])
+
+
+def _draw_pictures(
+    axes: Any, images: Any, labels: Any, peaks: Any, colours: dict[int, Any]
+) -> None:
+    """Pictures of peaks side by side, those of coloured classes first and framed."""
+    from matplotlib.patches import Rectangle
+
+    rank = {label: number for number, label in enumerate(colours)}
+    turn = sorted(peaks.tolist(), key=lambda at: rank.get(int(labels[at]), len(rank)))[:_PICTURES]
+    axes.imshow(np.concatenate(list(images[turn]), axis=1), cmap="gray", interpolation="nearest")
+    height, width = images.shape[1:3]
+    for number, at in enumerate(turn):
+        colour = colours.get(int(labels[at]))
+        if colour is not None:
+            corner = (number * width - 0.5, -0.5)
+            axes.add_patch(Rectangle(corner, width, height, fill=False, color=colour, linewidth=2))
+    axes.set_title("peaks of the last level", fontsize=9, color=INK)
+    axes.set_axis_off()
 
 
 def draw_all(suite: Suite, names: Sequence[str], dataset: str | None, output: Path) -> None:
@@ -207,8 +236,7 @@ def draw_all(suite: Suite, names: Sequence[str], dataset: str | None, output: Pa
                 images = load_images(pair.name)[0]
             except SettingError:
                 images = None
-            model = train_paper_model(pair)
-            figure, file = draw_hierarchy(pair, model, images), "hierarchy-map.png"
+            figure, file = draw_hierarchy(pair, train_default(pair), images), "hierarchy-map.png"
         else:
             raise SettingError(f"figure {name!r} is not known; use one of {', '.join(EVERY)}")
         print(save_figure(figure, output / file))

@@ -31,9 +31,9 @@ NOT_YET = (
     "*Ours has not been measured by this protocol yet; [results](docs/results.md) has the others.*"
 )
 FIGURES = {
-    "early-stop.png": "Metrics and clusters by level; both stopping points are marked.",
-    "sensitivity.png": "Sensitivity to k, p_tau, aggregation and encoder.",
-    "hierarchy-map.png": "The hierarchy level by level on a map of the points.",
+    "early-stop.png": "The paper's model by level; both stopping points are marked.",
+    "sensitivity.png": "Sensitivity of the paper's model to k, p_tau, aggregation and encoder.",
+    "hierarchy-map.png": "The default method's hierarchy, level by level, on a map of the points.",
 }
 
 

@@ -1,9 +1,18 @@
 import numpy as np
 import pytest
 
-from benchmarks.figures import draw_early_stop, draw_hierarchy, draw_sensitivity, train_paper_model
+from benchmarks.figures import (
+    _colour_classes,
+    _draw_pictures,
+    _peaks_of_levels,
+    draw_early_stop,
+    draw_hierarchy,
+    draw_sensitivity,
+    train_paper_model,
+)
 from hilander.comparison import Pair, prepare_pair
 from hilander.data import make_identities
+from hilander.validation.canvas import new_figure
 
 pytest.importorskip("matplotlib")
 
@@ -38,3 +47,27 @@ def test_the_hierarchy_has_a_map_for_the_points_and_each_level(pair: Pair) -> No
     assert titles[0] == f"points: {len(pair.test)}"
     assert titles[-1] == "peaks of the last level"
     assert len(titles) == model.cluster(pair.test).n_levels + 2
+
+
+def test_pictures_of_coloured_classes_come_first_and_are_framed() -> None:
+    labels = np.repeat(np.arange(10), [5, 5, 5, 5, 5, 5, 5, 5, 2, 2])
+    colours = _colour_classes(labels)
+    assert list(colours) == list(range(8))
+    axes = new_figure(4, 2).add_subplot()
+    images = np.repeat(labels.astype(np.uint8), 9).reshape(-1, 3, 3)
+    peaks = np.array(
+        [43, 0, 1, 38]
+    )  # two of class 0, one of class 7, one of a class without colour
+    _draw_pictures(axes, images, labels, peaks, colours)
+    assert axes.images[0].get_array()[0, ::3].tolist() == [0, 0, 7, 9]
+    assert [frame.get_x() for frame in axes.patches] == [-0.5, 2.5, 5.5]
+    assert axes.patches[0].get_edgecolor()[:3] == colours[0]
+    assert axes.patches[2].get_edgecolor()[:3] == colours[7]
+
+
+def test_the_peaks_of_a_level_are_those_among_the_drawn_points(pair: Pair) -> None:
+    hierarchy = train(pair).cluster(pair.test)
+    every = _peaks_of_levels(hierarchy, np.arange(len(pair.test)))
+    some = np.arange(0, len(pair.test), 2)
+    for all_peaks, drawn in zip(every, _peaks_of_levels(hierarchy, some), strict=True):
+        assert sorted(some[drawn]) == sorted(set(all_peaks) & set(some))
