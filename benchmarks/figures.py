@@ -2,14 +2,15 @@
 
     python -m benchmarks.figures [early-stop] [sensitivity] [hierarchy] [--dataset NAME] [-o FOLDER]
 
-Without names all three are drawn, each from the data set that the config names.
+Without names all three are drawn, each from the data set that the config names. Sensitivity is
+measured into ``benchmarks/results/sensitivity.jsonl`` first; ``--draw-only`` takes the rows there.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.datasets import load_images, load_pair
-from benchmarks.rows import ROOT
+from benchmarks.rows import RESULTS, ROOT, append_row, describe_circumstances, read_rows
 from benchmarks.suite import CONFIG, Suite, read_suite
 from hilander.comparison import Pair
 from hilander.comparison.methods import PAPER_EPOCHS
@@ -42,10 +43,15 @@ if TYPE_CHECKING:
 
 EVERY = ("early-stop", "sensitivity", "hierarchy")
 OUTPUT = ROOT / "docs" / "images"
-K_VALUES = (8, 9, 10, 11, 12)
-P_TAU_VALUES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9)
-AGGREGATIONS = ("identity", "average", "concat")
-ENCODERS = ("attention", "convolution")
+ROWS = RESULTS / "sensitivity.jsonl"
+# What is varied, by its name as a parameter.
+SETTINGS: dict[str, tuple[Any, ...]] = {
+    "k": (8, 9, 10, 11, 12),
+    "p_tau": (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9),
+    "features": ("identity", "average", "concat"),
+    "encoder": ("attention", "convolution"),
+}
+TITLES = {"features": "aggregation"}
 _MAP_POINTS, _SHOWN_CLASSES, _PICTURES = 1_500, 8, 24
 
 
@@ -86,34 +92,44 @@ def draw_early_stop(pair: Pair, model: HiLander) -> Figure:
     )
 
 
-def draw_sensitivity(pair: Pair, train: Callable[..., HiLander] = train_paper_model) -> Figure:
-    """Scores against k, p_tau, aggregation and encoder, one varied at a time."""
-    model = train(pair)
-    panels: list[tuple[str, Sequence[Any], list[tuple[float, float]]]] = [
-        ("k", K_VALUES, [_score(pair, model, k=k) for k in K_VALUES if k < len(pair.test)]),
-        ("p_tau", P_TAU_VALUES, [_score(pair, model, p_tau=p) for p in P_TAU_VALUES]),
-        ("aggregation", AGGREGATIONS,
-         [_score(pair, train(pair, features=name)) for name in AGGREGATIONS]),
-        ("encoder", ENCODERS, [_score(pair, train(pair, encoder=name)) for name in ENCODERS]),
-    ]  # fmt: skip
+def measure_sensitivity(
+    pair: Pair, train: Callable[..., HiLander] = train_paper_model
+) -> Iterator[dict[str, Any]]:
+    """Rows of scores for k, p_tau, aggregation and encoder, one varied at a time."""
+    for setting, values in SETTINGS.items():
+        asked = setting in ("k", "p_tau")  # when clustering; the others are trained
+        for value in values:
+            if setting == "k" and int(value) >= len(pair.test):
+                continue
+            model = train(pair) if asked else train(pair, **{setting: value})
+            found = model.cluster(pair.test, **({setting: value} if asked else {})).labels(-1)
+            scores = score_clustering(pair.test_labels, found)
+            yield {
+                "setting": setting, "value": value,
+                "pairwise_f": scores.pairwise.f, "bcubed_f": scores.bcubed.f,
+            }  # fmt: skip
+
+
+def draw_sensitivity(rows: Sequence[dict[str, Any]]) -> Figure:
+    """Scores against each setting, from rows of one data set; of equal rows the last counts."""
     figure = new_figure(11, 3.2)
-    row = figure.subplots(1, 4, sharey=True)
-    for axes, (name, values, scores) in zip(row, panels, strict=True):
+    row = figure.subplots(1, len(SETTINGS), sharey=True)
+    for axes, setting in zip(row, SETTINGS, strict=True):
+        scores = {one["value"]: one for one in rows if one["setting"] == setting}
         place = np.arange(len(scores))
-        for column, (title, colour, mark) in enumerate(
-            (("pairwise F", BLUE, "o-"), ("BCubed F", VERMILION, "s-"))
+        line = "-" if setting in ("k", "p_tau") else ""  # between names there is nothing
+        for title, column, colour, mark in (
+            ("pairwise F", "pairwise_f", BLUE, "o"),
+            ("BCubed F", "bcubed_f", VERMILION, "s"),
         ):
-            axes.plot(place, [pair_[column] for pair_ in scores], mark, color=colour, label=title)
-        axes.set_xticks(place, [str(value) for value in values[: len(scores)]])
-        dress_axes(axes, "F" if name == "k" else "", name)
+            found = [one[column] for one in scores.values()]
+            axes.plot(place, found, mark + line, color=colour, label=title)
+        axes.set_xticks(place, [str(value) for value in scores])
+        axes.set_xlim(-0.5, len(scores) - 0.5)
+        dress_axes(axes, "F" if setting == "k" else "", TITLES.get(setting, setting))
     figure.axes[0].legend(frameon=False, labelcolor=INK, fontsize=8)
     figure.subplots_adjust(left=0.06, right=0.99, top=0.95, bottom=0.17, wspace=0.12)
     return figure
-
-
-def _score(pair: Pair, model: HiLander, **asked: Any) -> tuple[float, float]:
-    scores = score_clustering(pair.test_labels, model.cluster(pair.test, **asked).labels(-1))
-    return scores.pairwise.f, scores.bcubed.f
 
 
 def draw_hierarchy(pair: Pair, model: HiLander, images: Any | None = None, seed: int = 0) -> Figure:
@@ -220,15 +236,22 @@ def _draw_pictures(
     axes.set_axis_off()
 
 
-def draw_all(suite: Suite, names: Sequence[str], dataset: str | None, output: Path) -> None:
-    """Draw the figures that are asked for."""
+def draw_all(
+    suite: Suite, names: Sequence[str], dataset: str | None, output: Path, draw_only: bool = False
+) -> None:
+    """Draw the figures that are asked for; sensitivity from rows that are there, if asked."""
     output.mkdir(parents=True, exist_ok=True)
     pairs: dict[str, Pair] = {}
     for name in names:
         chosen = dataset or suite.figures[name.replace("-", "_")]
         pair = pairs.setdefault(chosen, pairs.get(chosen) or load_pair(chosen))
         if name == "sensitivity":
-            figure, file = draw_sensitivity(pair), "sensitivity.png"
+            if not draw_only:
+                told = {"dataset": pair.name, **describe_circumstances()}
+                for row in measure_sensitivity(pair):
+                    append_row(ROWS, told | row)
+            rows = [row for row in read_rows(ROWS) if row["dataset"] == pair.name]
+            figure, file = draw_sensitivity(rows), "sensitivity.png"
         elif name == "early-stop":
             figure, file = draw_early_stop(pair, train_paper_model(pair)), "early-stop.png"
         elif name == "hierarchy":
@@ -249,8 +272,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--config", type=Path, default=CONFIG)
     parser.add_argument("--dataset")
     parser.add_argument("-o", "--output", type=Path, default=OUTPUT)
+    parser.add_argument(
+        "--draw-only", action="store_true", help="sensitivity: from the rows, not measured anew"
+    )
     args = parser.parse_args(arguments)
-    draw_all(read_suite(args.config), args.names or EVERY, args.dataset, args.output)
+    names = args.names or EVERY
+    draw_all(read_suite(args.config), names, args.dataset, args.output, args.draw_only)
     return 0
 
 

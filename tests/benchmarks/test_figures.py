@@ -2,12 +2,14 @@ import numpy as np
 import pytest
 
 from benchmarks.figures import (
+    SETTINGS,
     _colour_classes,
     _draw_pictures,
     _peaks_of_levels,
     draw_early_stop,
     draw_hierarchy,
     draw_sensitivity,
+    measure_sensitivity,
     train_paper_model,
 )
 from hilander.comparison import Pair, prepare_pair
@@ -33,10 +35,17 @@ def test_early_stopping_is_drawn_level_by_level(pair: Pair) -> None:
     assert len(panels) >= 2
 
 
-def test_sensitivity_has_a_panel_for_each_setting(pair: Pair) -> None:
-    figure = draw_sensitivity(pair, train)
+def test_sensitivity_has_a_row_for_each_value_and_a_panel_for_each_setting(pair: Pair) -> None:
+    rows = list(measure_sensitivity(pair, train))
+    assert {row["setting"]: row["value"] for row in rows} == {
+        setting: values[-1] for setting, values in SETTINGS.items()
+    }
+    assert len(rows) == sum(len(values) for values in SETTINGS.values())
+    older = [row | {"bcubed_f": 0.0} for row in rows]
+    figure = draw_sensitivity(older + rows)
     assert [axes.get_xlabel() for axes in figure.axes] == ["k", "p_tau", "aggregation", "encoder"]
-    assert len(figure.axes[0].lines) == 2
+    by_k = [row["bcubed_f"] for row in rows if row["setting"] == "k"]
+    assert figure.axes[0].lines[1].get_ydata().tolist() == by_k
 
 
 def test_the_hierarchy_has_a_map_for_the_points_and_each_level(pair: Pair) -> None:
