@@ -61,8 +61,7 @@ DOMAINS = {"faces": ("faces",), "characters": ("omniglot", "glyphs"), "flowers":
 DOMAIN_OF = {name: domain for domain, names in DOMAINS.items() for name in names}
 K = 15
 # Coarser communities than those of `fit`: of a domain that it has not seen the model is less sure.
-RESOLUTION = 0.1
-MERGES = (0.6, 0.73, 0.85, 0.93)  # and it has to be surer before it merges super-nodes
+RESOLUTION = 0.07
 K_SEEN = (15, 20, 30)
 RIVALS_K = 20
 GENERATED = 12
@@ -177,8 +176,7 @@ def choose_thresholds(
 ) -> tuple[Rules, list[dict[str, Any]]]:
     """Choose the thresholds on the held-out identities of all sources together."""
     held_out = [source.held_out for source in sources]
-    judge = Judge(network, held_out, plan.rules, most_points=JUDGED_POINTS, merges=MERGES)
-    return judge.choose()
+    return Judge(network, held_out, plan.rules, most_points=JUDGED_POINTS).choose()
 
 
 def judge_anew(folder: Path, left_out: str | None) -> None:

@@ -42,8 +42,6 @@ class Judge:
     device : str
     most_points : int
         Of an episode.
-    merges : sequence of float
-        Thresholds of merges to choose from.
     """
 
     def __init__(
@@ -55,9 +53,8 @@ class Judge:
         seed: int = 0,
         device: str = "auto",
         most_points: int = VALIDATION_POINTS,
-        merges: Sequence[float] = MERGE_GRID,
     ) -> None:
-        self.rules, self.merges = rules, merges
+        self.rules = rules
         rng = np.random.default_rng([seed, 3])
         self.episodes = [
             one
@@ -70,10 +67,10 @@ class Judge:
 
     def choose(self) -> tuple[Rules, list[dict[str, Any]]]:
         """Choose p_tau for the points, then that of the merges; the table holds all tries."""
-        cautious = replace(self.rules, p_tau_merge=max(self.merges))
+        cautious = replace(self.rules, p_tau_merge=max(MERGE_GRID))
         table = [self.try_rules(replace(cautious, p_tau=p_tau)) for p_tau in P_TAU_GRID]
         chosen = replace(cautious, p_tau=find_peak(table))
-        merges = [self.try_rules(replace(chosen, p_tau_merge=p_tau)) for p_tau in self.merges]
+        merges = [self.try_rules(replace(chosen, p_tau_merge=p_tau)) for p_tau in MERGE_GRID]
         chosen = replace(chosen, p_tau_merge=take_best(merges, "p_tau_merge"))
         return chosen, table + merges
 
