@@ -60,8 +60,6 @@ TARGET = ROOT / "hilander" / "model" / "box"
 DOMAINS = {"faces": ("faces",), "characters": ("omniglot", "glyphs"), "flowers": ("flowers",)}
 DOMAIN_OF = {name: domain for domain, names in DOMAINS.items() for name in names}
 K = 15
-# Coarser communities than those of `fit`: of a domain that it has not seen the model is less sure.
-RESOLUTION = 0.07
 K_SEEN = (15, 20, 30)
 RIVALS_K = 20
 GENERATED = 12
@@ -103,7 +101,7 @@ def make_plan(seed: int) -> EvidencePlan:
     """What the model is and how it learns."""
     rules = Rules(
         k=K, p_tau=DEFAULT_P_TAU, p_tau_merge=DEFAULT_P_TAU, search_average=True,
-        decoder="leiden", resolution=RESOLUTION, keep_links=True,
+        decoder="leiden", keep_links=True,
     )  # fmt: skip
     return EvidencePlan(learning=EvidenceLearning(epochs=EPOCHS), rules=rules, seed=seed)
 

@@ -1,7 +1,7 @@
 """Edges to one parent for each node, to trees and peaks, to the next level's nodes."""
 
 from hilander.partition.contraction import contract_edges
-from hilander.partition.decoding import DECODERS, RESOLUTION, Decoder, check_decoder, decode
+from hilander.partition.decoding import DECODERS, Decoder, check_decoder, decode
 from hilander.partition.parents import Parents, choose_parents
 from hilander.partition.pooling import link_trees, merge_nodes
 from hilander.partition.spread import measure_spread, suit_p_tau
@@ -9,7 +9,6 @@ from hilander.partition.trees import find_roots, label_trees
 
 __all__ = [
     "DECODERS",
-    "RESOLUTION",
     "Decoder",
     "Parents",
     "check_decoder",

@@ -24,15 +24,11 @@ Decoder = Literal["parents", "contract", "leiden", "infomap"]
 DECODERS: tuple[str, ...] = get_args(Decoder)
 # Leiden expects between two usual nodes this share of a usual edge. Modularity by itself expects
 # less the larger the graph is, until one edge is enough to join two clusters.
-RESOLUTION = 0.3
+_EXPECTED_SHARE = 0.2
 
 
 def decode(
-    graph: KnnGraph,
-    scores: EdgeScores,
-    p_tau: float,
-    decoder: Decoder = "parents",
-    resolution: float = RESOLUTION,
+    graph: KnnGraph, scores: EdgeScores, p_tau: float, decoder: Decoder = "parents"
 ) -> Parents:
     """Choose a parent for each node.
 
@@ -47,9 +43,6 @@ def decode(
         "contract" merges only where all edges between two clusters together speak for it.
         "leiden" and "infomap" look for communities of the edges above the threshold, weighted by
         their log-odds against it; "infomap" is an extra.
-    resolution : float
-        Of "leiden": the share of a usual edge that is expected between any two usual nodes. The
-        higher, the smaller and closer the communities.
 
     Returns
     -------
@@ -62,15 +55,11 @@ def decode(
     weights = logit_of(scores.linkage) - logit_of(np.array(p_tau, dtype=np.float32))
     if decoder == "contract":
         return attach_within(graph, scores, contract_edges(graph, weights))
-    labels = find_communities(graph, weights, decoder, resolution)
-    return attach_within(graph, scores, labels)
+    return attach_within(graph, scores, find_communities(graph, weights, decoder))
 
 
 def find_communities(
-    graph: KnnGraph,
-    weights: FloatArray,
-    method: Literal["leiden", "infomap"],
-    resolution: float = RESOLUTION,
+    graph: KnnGraph, weights: FloatArray, method: Literal["leiden", "infomap"]
 ) -> IntArray:
     """Communities of the edges with a positive weight.
 
@@ -79,8 +68,6 @@ def find_communities(
     graph : KnnGraph of n_nodes nodes
     weights : ndarray of shape (n_nodes, k)
     method : {"leiden", "infomap"}
-    resolution : float
-        As for `decode`.
 
     Returns
     -------
@@ -90,21 +77,21 @@ def find_communities(
     edges = WeightedEdges.of_matrix(graph.neighbours, weights)
     if method == "infomap":
         return number_by_appearance(find_by_infomap(edges))
-    return number_by_appearance(find_by_leiden(edges, suit_resolution(edges, resolution)))
+    return number_by_appearance(find_by_leiden(edges, choose_resolution(edges)))
 
 
-def suit_resolution(edges: WeightedEdges, share: float = RESOLUTION) -> float:
+def choose_resolution(edges: WeightedEdges) -> float:
     """The resolution at which modularity expects the same of two nodes in a graph of any size.
 
     Between nodes of strengths s_i and s_j modularity expects ``resolution * s_i * s_j / total``;
-    at the strength of the end of a usual edge that shall be the given share of a usual edge.
+    at the strength of the end of a usual edge that shall be a fixed share of a usual edge.
     """
     if not len(edges.low):
         return 1.0
     strength = edges.strength
     total = strength.sum()
     usual = (strength**2).sum() / total
-    return float(share * edges.weight.mean() * total / usual**2)
+    return float(_EXPECTED_SHARE * edges.weight.mean() * total / usual**2)
 
 
 def check_decoder(decoder: str) -> None:

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from hilander.errors import SettingError
-from hilander.partition import DECODERS, RESOLUTION, Decoder
+from hilander.partition import DECODERS, Decoder
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,6 @@ class Rules:
     p_tau_rise : float
         Log-odds by which the `p_tau` of the points rises for each unit by which the sizes spread
         more than is usual, and falls where they spread less; see `hilander.partition.spread`.
-    resolution : float
-        How close communities have to be; see `hilander.partition.decode`.
     keep_links : bool
         Carry the edges of the points along, as evidence for merging super-nodes.
     as_released : bool
@@ -55,7 +53,6 @@ class Rules:
     decoder: Decoder = "parents"
     p_tau_merge: float | None = None
     p_tau_rise: float = 0.0
-    resolution: float = RESOLUTION
     keep_links: bool = False
     as_released: bool = False
 
@@ -78,10 +75,6 @@ class Rules:
         if not isinstance(rise, Real) or not 0 <= float(rise) < math.inf:
             raise SettingError(f"p_tau_rise={rise!r} must be a finite number >= 0")
         object.__setattr__(self, "p_tau_rise", float(rise))
-        resolution: Any = self.resolution
-        if not isinstance(resolution, Real) or not 0 < float(resolution) < math.inf:
-            raise SettingError(f"resolution={resolution!r} must be a finite number > 0")
-        object.__setattr__(self, "resolution", float(resolution))
 
     def threshold(self, level: int) -> float:
         """The p_tau of a level."""

@@ -4,13 +4,11 @@ import importlib.util
 import numpy as np
 import pytest
 
-from hilander.data import make_identities
 from hilander.errors import SettingError
 from hilander.graph import EdgeScores, KnnGraph
 from hilander.partition import check_decoder, decode, label_trees
 from hilander.partition.communities import WeightedEdges, find_by_infomap, find_by_leiden
-from hilander.partition.decoding import find_communities, suit_resolution
-from hilander.tree import Hierarchy, Rules, score_with_labels, walk_levels
+from hilander.partition.decoding import choose_resolution, find_communities
 
 METHODS = [
     "leiden",
@@ -100,22 +98,10 @@ def test_the_resolution_grows_with_the_graph_and_not_with_the_scale_of_the_weigh
     def of(n_groups, scale=1.0):
         graph, scores, *_ = planted(n_groups, 10, 8, seed=0)
         weights = np.where(scores.linkage > 0.5, scale, 0).astype(np.float32)
-        return suit_resolution(WeightedEdges.of_matrix(graph.neighbours, weights))
+        return choose_resolution(WeightedEdges.of_matrix(graph.neighbours, weights))
 
     assert of(40) == pytest.approx(4 * of(10), rel=0.1)
     assert of(10, scale=7.0) == pytest.approx(of(10))
-
-
-def test_a_higher_resolution_of_the_rules_gives_more_and_smaller_communities():
-    features, labels = make_identities(sizes=[300] + [10] * 10, dim=16, spread=0.4, seed=0)
-    score = score_with_labels(labels)
-
-    def count(resolution):
-        rules = Rules(k=10, p_tau=0.5, decoder="leiden", resolution=resolution, max_levels=1)
-        found = Hierarchy.of_steps(walk_levels(features, score, rules)).labels(0)
-        return len(np.unique(found[labels == 0]))
-
-    assert count(0.05) < count(0.3) < count(1.5)
 
 
 @pytest.mark.parametrize(

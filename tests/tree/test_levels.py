@@ -207,7 +207,7 @@ def test_a_large_identity_that_communities_cut_is_joined_above(monkeypatch):
     features, labels = make_identities(sizes=[600] + [10] * 30, dim=16, spread=0.4, seed=0)
     used, real = [], levels.decode
     monkeypatch.setattr(
-        levels, "decode", lambda *arguments: used.append(arguments[3]) or real(*arguments)
+        levels, "decode", lambda *arguments: used.append(arguments[-1]) or real(*arguments)
     )
     found = cluster(features, score_with_labels(labels), k=10, decoder="leiden", p_tau=0.5)
     assert used[0] == "leiden"

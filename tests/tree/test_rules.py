@@ -72,8 +72,6 @@ def test_communities_are_for_points_and_super_nodes_are_merged_with_care(decoder
     [
         ({"p_tau_rise": -1}, "p_tau_rise=-1 must be a finite number >= 0"),
         ({"p_tau_rise": float("inf")}, "p_tau_rise=inf must be a finite number"),
-        ({"resolution": 0}, "resolution=0 must be a finite number > 0"),
-        ({"resolution": float("nan")}, "resolution=nan must be a finite number"),
         ({"p_tau_rise": "auto"}, "p_tau_rise='auto' must be a finite number"),
         ({"p_tau_merge": 1.5}, "p_tau_merge=1.5 is not a probability"),
         ({"p_tau_merge": "auto"}, "p_tau_merge='auto' is not a probability"),
