@@ -50,6 +50,7 @@ from hilander.evidence_training import (
     train_on_clusters,
     train_on_points,
 )
+from hilander.graph import build_knn_graph
 from hilander.model.evidence_network import EvidenceNetwork, EvidencePredictor
 from hilander.plans import make_plan, prepare
 from hilander.training import Stages, choose_held_out, remember_first
@@ -111,14 +112,16 @@ def run_ablation(name: str, seed: int) -> Iterator[dict[str, Any]]:
     unseen = Episode(points[held], labels[held])
     trials = learn_steps(Episode(points[~held], labels[~held]), plan)
     networks = learn_steps(Episode(points, labels), plan)
+    graph = build_knn_graph(others, plan.rules.k)
     for step, variants in STEPS.items():
+        judge = Judge(trials[step], [unseen], plan.rules, seed=seed, most_points=VALIDATION_POINTS)
+        score = remember_first(EvidencePredictor(networks[step], plan.device))
         for variant, (decoder, rises) in variants.items():
-            tried = replace(plan.rules, decoder=decoder)
-            tried = tried if rises else replace(tried, p_tau_rise=0.0)
-            judge = Judge(trials[step], [unseen], tried, seed=seed, most_points=VALIDATION_POINTS)
+            judge.rules = replace(plan.rules, decoder=decoder)
+            if not rises:
+                judge.rules = replace(judge.rules, p_tau_rise=0.0)
             rules = judge.choose()[0]
-            score = remember_first(EvidencePredictor(networks[step], plan.device))
-            found = Hierarchy.of_steps(walk_levels(others, score, rules)).labels(-1)
+            found = Hierarchy.of_steps(walk_levels(others, score, rules, graph=graph)).labels(-1)
             yield {
                 "study": "ablation", "variant": variant,
                 "params": {"p_tau": rules.p_tau, "p_tau_merge": rules.p_tau_merge},
