@@ -1,9 +1,10 @@
 import json
+import time
 
 import numpy as np
 import pytest
 
-from benchmarks import scale
+from benchmarks import scale, scale_worker
 from benchmarks.rows import read_rows
 from benchmarks.scale_data import (
     HUGE,
@@ -93,6 +94,23 @@ def test_ours_gives_a_row_with_stages_memory_recall_and_scores(points, model):
     assert 0 < row["bcubed_f"] <= 1
     assert {"commit", "machine", "dataset_hash", "cpu_seconds", "purity", "threads"} <= set(row)
     json.dumps(row)
+
+
+def test_a_first_run_of_a_peer_is_told_apart_from_the_measured_one(points, monkeypatch):
+    seen = []
+
+    def cluster(job, features, watch):
+        seen.append((len(features), job["n_identities"]))
+        time.sleep(0.05)
+        return np.zeros(len(features), dtype=np.int64), {}
+
+    monkeypatch.setattr(scale_worker, "cluster_by_peer", cluster)
+    monkeypatch.setattr(scale_worker, "_FIRST_POINTS", 300)
+    job = {"kind": "peer", "method": "EVoC", "features": str(points.features), "n_identities": 70}
+    assert scale_worker.let_compile(job) >= 0.05
+    assert seen == [(300, 20)]
+    assert scale_worker.let_compile(job | {"kind": "ours"}) == 0
+    assert len(seen) == 1
 
 
 def test_a_peer_gives_a_row_and_one_that_passes_a_limit_its_error(points):
