@@ -50,7 +50,8 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument(
         "-o", "--output", metavar="FOLDER", type=Path,
-        help="folder for rows.jsonl, report.md and report.html (default: none, table only)",
+        help="folder for rows.jsonl, which grows with each comparison, and for the last one's "
+        "report.md, comparison.png and report.html (default: none, table only)",
     )  # fmt: skip
     parser.add_argument(
         "--methods", metavar="NAMES", help="names, separated by commas (default: all)"
@@ -93,7 +94,8 @@ def run(args: argparse.Namespace) -> int:
     from hilander.validation.comparison import format_comparison, summarise_rows
     from hilander.validation.comparison_report import write_comparison_report
 
-    methods = choose_methods(args.methods.split(",") if args.methods else None)
+    methods = choose_methods(None if args.methods is None else args.methods.split(","))
+    pair = read_pair(args.train, args.test)
     folder = claim_folder(args.output, FOLDER_KIND) if args.output else None
     plan = Plan(
         seeds=args.seeds,
@@ -101,7 +103,6 @@ def run(args: argparse.Namespace) -> int:
         jobs=min(args.jobs, len(methods)),
         rows=folder / ROWS_FILE if folder else None,
     )
-    pair = read_pair(args.train, args.test)
     rows = compare_methods(pair, methods, plan, Progress(len(methods), args.quiet))
     if args.json:
         print(json.dumps([asdict(row) for row in rows], indent=2))

@@ -187,8 +187,8 @@ def refuse_memory(method: Method, pair: Pair, limits: Limits) -> str | None:
     if wanted <= limits.memory:
         return None
     return (
-        f"not started: needs about {wanted / 2**30:.1f} GB for {n_points:,} points, "
-        f"{limits.memory / 2**30:.1f} GB allowed"
+        f"not started: needs about {wanted / 2**30:.3g} GB for {n_points:,} points, "
+        f"{limits.memory / 2**30:.3g} GB allowed"
     )
 
 

@@ -166,14 +166,14 @@ def format_comparison(summaries: Sequence[Summary]) -> str:
 
 
 def format_markdown(summaries: Sequence[Summary], names: Sequence[str] | None = None) -> str:
-    """Lay a comparison out as a Markdown table; errors span the scores' place."""
+    """Lay a comparison out as a Markdown table; errors stand in the first score's place."""
     table = tabulate(summaries, names)
     width = len(table[0])
     lines = ["| " + " | ".join(table[0]) + " |", "|" + "---|" * width]
     for row in table[1:]:
         cells = [cell.replace("|", "\\|") for cell in row]
         if len(cells) < width:
-            cells = [cells[0], f"*{cells[1]}*"] + [""] * (width - 2)
+            cells = [cells[0], f"*{cells[1]}*"] + ["–"] * (width - 2)
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

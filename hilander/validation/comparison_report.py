@@ -13,6 +13,7 @@ import numpy as np
 
 from hilander.data.writing import write_atomically
 from hilander.errors import SettingError
+from hilander.peers.protocol import BUDGET
 from hilander.peers.rows import Row
 from hilander.validation.canvas import (
     BLUE,
@@ -54,11 +55,14 @@ def draw_comparison(summaries: Sequence[Summary]) -> Figure:
     done = [one for one in summaries if one.n_runs]
     if not done:
         raise SettingError("no method has a result, expected at least one to draw; see the errors")
-    figure = new_figure(11, 1.6 + 0.33 * len(done))
+    height = 1.6 + 0.33 * len(done)
+    figure = new_figure(11, height)
     left, right = figure.subplots(1, 2)
     _draw_bars(left, done)
     _draw_times(right, done)
-    figure.subplots_adjust(left=0.16, right=0.97, top=0.9, bottom=0.16, wspace=0.25)
+    # Labels and legend are as high in a picture of one method as in one of twenty.
+    top, bottom = 1 - 0.4 / height, 0.6 / height
+    figure.subplots_adjust(left=0.16, right=0.97, top=top, bottom=bottom, wspace=0.25)
     return figure
 
 
@@ -91,7 +95,8 @@ def _draw_times(axes: Any, done: Sequence[Summary]) -> None:
         )
     axes.set_xscale("log")
     dress_axes(axes, "BCubed F", "seconds to fit and predict, tuning apart")
-    axes.legend(frameon=False, labelcolor=INK, fontsize=8, loc="lower right")
+    above = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2}
+    axes.legend(frameon=False, labelcolor=INK, fontsize=8, ncols=len(_NAMES), **above)
 
 
 def write_comparison_report(rows: Sequence[Row], folder: Path) -> list[Path]:
@@ -127,7 +132,7 @@ def describe_rows(rows: Sequence[Row]) -> str:
     return (
         f"{first.n:,} test points of {first.d} features (data {first.dataset_hash}); "
         f"{first.machine}; commit {first.commit or 'unknown'}. "
-        "Every method was tuned on the training set alone, with the same number of tries; "
+        f"Every method was tuned on the training set alone, with at most {BUDGET} tries; "
         "scores are means over seeds ± standard deviation."
     )
 

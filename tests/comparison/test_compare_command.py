@@ -48,7 +48,8 @@ def test_rows_are_printed_as_json(files, capsys) -> None:
 def test_a_comparison_in_which_nothing_worked_fails(files, capsys) -> None:
     code = main(["compare", *files, "--methods", "dbscan", "--memory-limit", "0.000001"])
     assert code == 1
-    assert "not started: needs about" in capsys.readouterr().out
+    assert "not started: needs about" in (shown := capsys.readouterr().out)
+    assert "needs about 0.000551 GB" in shown  # not 0.0 of 0.0
 
 
 def test_the_methods_are_listed_without_files(capsys) -> None:
@@ -62,3 +63,13 @@ def test_wrong_input_is_one_line(files, tmp_path, capsys) -> None:
     np.savez(tmp_path / "bare.npz", features=np.eye(5))
     assert main(["compare", str(tmp_path / "bare.npz"), files[1]]) == 2
     assert "holds no labels" in capsys.readouterr().err
+    assert main(["compare", *files, "--methods", ""]) == 2
+    assert "method '' is not known" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("train", ["bare.npz", "nowhere.npz"])
+def test_wrong_input_leaves_no_folder(train, files, tmp_path) -> None:
+    np.savez(tmp_path / "bare.npz", features=np.eye(5))
+    folder = tmp_path / "out"
+    assert main(["compare", str(tmp_path / train), files[1], "-o", str(folder)]) == 2
+    assert not folder.exists()

@@ -70,3 +70,25 @@ def test_a_report_without_any_result_still_tells_why(tmp_path: Path) -> None:
     assert "time limit" in (tmp_path / "report.md").read_text()
     with pytest.raises(SettingError, match="no method has a result"):
         draw_comparison(summarise_rows([FAILED]))
+
+
+@pytest.mark.parametrize("n_methods", [1, 2, 15])
+def test_the_picture_holds_its_labels_and_legend_whatever_the_number_of_methods(n_methods) -> None:
+    rows = [replace(GOOD, method=f"method {number}") for number in range(n_methods)]
+    figure = draw_comparison(summarise_rows(rows))
+    figure.canvas.draw()
+    whole = figure.bbox
+    for axes in figure.axes:
+        shown = [axes.xaxis.label, *([axes.get_legend()] if axes.get_legend() else [])]
+        for box in (one.get_window_extent() for one in shown):
+            assert box.y0 >= whole.y0
+            assert box.y1 <= whole.y1
+    times = figure.axes[1]
+    assert times.get_legend().get_window_extent().y0 >= times.get_window_extent().y1
+
+
+def test_a_failed_method_leaves_no_cell_empty() -> None:
+    (line,) = [
+        one for one in format_markdown(summarise_rows([FAILED])).splitlines() if "EVoC" in one
+    ]
+    assert all(cell.strip() for cell in line.strip("|").split("|"))
