@@ -1,4 +1,5 @@
 import sys
+import time
 from pathlib import Path
 
 from hilander.peers.runner import Limits, run_limited
@@ -35,9 +36,21 @@ def test_what_a_command_started_is_ended_with_it(tmp_path: Path) -> None:
     )
     run(code, tmp_path, Limits(seconds=3.0))
     pid = (tmp_path / "pid").read_text()
-    status = Path(f"/proc/{pid}/status")
     if Path("/proc").is_dir():
-        assert not status.exists() or "zombie" in status.read_text()
+        assert is_gone(Path(f"/proc/{pid}/status"))
+
+
+def is_gone(status: Path, seconds: float = 20.0) -> bool:
+    """Whether a process ends soon: a kill waits for its turn on a busy machine."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try:
+            if "zombie" in status.read_text():
+                return True
+        except OSError:
+            return True
+        time.sleep(0.05)
+    return False
 
 
 def test_a_command_that_takes_too_much_memory_is_ended(tmp_path: Path) -> None:
