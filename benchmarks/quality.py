@@ -75,6 +75,7 @@ STEPS = {
         "+ p_tau by the spread of sizes (the default)": ("leiden", True),
     },
 }
+SEEDS = 3
 N_IDENTITIES = (50, 100, 291, 547)
 STARTS = ("nothing", "box")
 
@@ -172,11 +173,12 @@ def read_pair(name: str) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
 
 
 def mean_scores(rows: Sequence[dict[str, Any]]) -> str:
-    """Fp / Fb / NMI, the mean over seeds."""
+    """Fp / Fb / NMI, the mean over seeds, and how many if they are few."""
     if not rows:
         return "not run"
     means = [np.mean([row[name] for row in rows]) for name in SCORES]
-    return " / ".join(f"{mean:.3f}".lstrip("0") for mean in means)
+    text = " / ".join(f"{mean:.3f}".lstrip("0") for mean in means)
+    return text if len(rows) >= SEEDS else f"{text} ({len(rows)} of {SEEDS} seeds)"
 
 
 def format_ablation(rows: Sequence[dict[str, Any]], paper: Sequence[dict[str, Any]]) -> str:
@@ -236,7 +238,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("command", choices=["ablation", "identities", "render"])
     parser.add_argument("--dataset", nargs="+", choices=list(SHARED), default=list(SHARED))
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(SEEDS)))
     parser.add_argument("--numbers", type=int, nargs="+", default=N_IDENTITIES)
     args = parser.parse_args(arguments)
     if args.command == "render":

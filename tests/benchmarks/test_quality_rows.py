@@ -41,12 +41,26 @@ def cells_of(table, name):
 # The tables.
 
 
+@pytest.fixture
+def one_seed_is_enough(monkeypatch):
+    monkeypatch.setattr(quality, "SEEDS", 1)
+
+
+def test_a_cell_of_fewer_seeds_than_wanted_says_so():
+    rows = [row(seed=seed) for seed in range(3)]
+    assert cells_of(format_ablation(rows, []), DEFAULT)[0] == ".500 / .250 / .750"
+    few = cells_of(format_ablation(rows[:2], []), DEFAULT)[0]
+    assert few == ".500 / .250 / .750 (2 of 3 seeds)"
+
+
+@pytest.mark.usefixtures("one_seed_is_enough")
 def test_a_cell_is_the_mean_over_seeds_without_leading_noughts():
     assert mean_scores([row(), row(pairwise_f=0.6)]) == ".550 / .250 / .750"
     assert mean_scores([row(pairwise_f=1.0)]) == "1.000 / .250 / .750"
     assert mean_scores([]) == "not run"
 
 
+@pytest.mark.usefixtures("one_seed_is_enough")
 def test_every_part_has_a_line_and_what_was_not_run_says_so():
     table = format_ablation([row(), row(dataset=SECOND, bcubed_f=0.5)], [])
     assert cells_of(table, DEFAULT)[:2] == [".500 / .250 / .750", ".500 / .500 / .750"]
@@ -57,18 +71,21 @@ def test_every_part_has_a_line_and_what_was_not_run_says_so():
     assert len({line.count("|") for line in table.splitlines()}) == 1
 
 
+@pytest.mark.usefixtures("one_seed_is_enough")
 def test_the_last_row_of_a_seed_counts_and_other_studies_do_not():
     rows = [row(bcubed_f=0.9), row(bcubed_f=0.3), row(seed=1, bcubed_f=0.5)]
     rows.append(row(study="identities", variant="box", n_identities=50))
     assert cells_of(format_ablation(rows, []), DEFAULT)[0] == ".500 / .400 / .750"
 
 
+@pytest.mark.usefixtures("one_seed_is_enough")
 def test_the_papers_model_is_taken_from_the_comparison_where_it_did_not_fail():
     rows = [paper_row(bcubed_f=0.5), paper_row(seed=1, error="out of memory", bcubed_f=None)]
     rows.append({**paper_row(bcubed_f=0.1), "method": "LANDER"})
     assert cells_of(format_ablation([], rows), PAPER)[0] == ".500 / .500 / .750"
 
 
+@pytest.mark.usefixtures("one_seed_is_enough")
 def test_identities_are_in_the_order_of_the_data_sets_and_of_their_number():
     shape = {"study": "identities", "variant": "nothing"}
     rows = [row(**shape, dataset=SECOND, n_identities=50), row(**shape, n_identities=291)]
@@ -86,6 +103,7 @@ def test_identities_are_in_the_order_of_the_data_sets_and_of_their_number():
     assert len(format_identities([]).splitlines()) == 2
 
 
+@pytest.mark.usefixtures("one_seed_is_enough")
 def test_rendering_changes_what_is_between_the_marks(tmp_path, monkeypatch):
     page, rows = tmp_path / "page.md", tmp_path / "rows.jsonl"
     marks = [*quality.ABLATION_MARKS, *quality.IDENTITY_MARKS]
