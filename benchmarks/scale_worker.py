@@ -27,6 +27,7 @@ from hilander.tree.work import Work
 
 _LOOK_EVERY = 0.05
 _FIRST_POINTS = 2_000
+_COMPILED = ("fast_hdbscan",)
 
 
 class Watch:
@@ -145,8 +146,11 @@ def run_peer(job: dict[str, Any], watch: Watch, folder: Path) -> dict[str, Any]:
 
 
 def let_compile(job: dict[str, Any]) -> float:
-    """Seconds of a first run on a few points, in which peers that compile themselves do so."""
-    if job["kind"] != "peer":
+    """Seconds of a first run on a few points, in which a peer that compiles itself does so.
+
+    EVoC keeps what it has compiled on disk; a first run on a few points makes the next one slower.
+    """
+    if job["method"] not in _COMPILED:
         return 0.0
     start, watch = time.perf_counter(), Watch()
     try:

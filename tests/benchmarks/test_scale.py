@@ -106,10 +106,15 @@ def test_a_first_run_of_a_peer_is_told_apart_from_the_measured_one(points, monke
 
     monkeypatch.setattr(scale_worker, "cluster_by_peer", cluster)
     monkeypatch.setattr(scale_worker, "_FIRST_POINTS", 300)
-    job = {"kind": "peer", "method": "EVoC", "features": str(points.features), "n_identities": 70}
+    job = {
+        "kind": "peer",
+        "method": "fast_hdbscan",
+        "features": str(points.features),
+        "n_identities": 70,
+    }
     assert scale_worker.let_compile(job) >= 0.05
     assert seen == [(300, 20)]
-    assert scale_worker.let_compile(job | {"kind": "ours"}) == 0
+    assert scale_worker.let_compile(job | {"method": "EVoC"}) == 0
     assert len(seen) == 1
 
 
