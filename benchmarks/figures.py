@@ -51,6 +51,7 @@ SETTINGS: dict[str, tuple[Any, ...]] = {
     "features": ("identity", "average", "concat"),
     "encoder": ("attention", "convolution"),
 }
+ASKED = ("k", "p_tau")  # when clustering; the others are trained
 TITLES = {"features": "aggregation"}
 _MAP_POINTS, _SHOWN_CLASSES, _PICTURES = 1_500, 8, 24
 
@@ -97,7 +98,7 @@ def measure_sensitivity(
 ) -> Iterator[dict[str, Any]]:
     """Rows of scores for k, p_tau, aggregation and encoder, one varied at a time."""
     for setting, values in SETTINGS.items():
-        asked = setting in ("k", "p_tau")  # when clustering; the others are trained
+        asked = setting in ASKED
         for value in values:
             if setting == "k" and int(value) >= len(pair.test):
                 continue
@@ -110,6 +111,13 @@ def measure_sensitivity(
             }  # fmt: skip
 
 
+def write_sensitivity(pair: Pair) -> None:
+    """Append the rows of a pair."""
+    told = {"dataset": pair.name, **describe_circumstances()}
+    for row in measure_sensitivity(pair):
+        append_row(ROWS, told | row)
+
+
 def draw_sensitivity(rows: Sequence[dict[str, Any]]) -> Figure:
     """Scores against each setting, from rows of one data set; of equal rows the last counts."""
     figure = new_figure(11, 3.2)
@@ -117,7 +125,7 @@ def draw_sensitivity(rows: Sequence[dict[str, Any]]) -> Figure:
     for axes, setting in zip(row, SETTINGS, strict=True):
         scores = {one["value"]: one for one in rows if one["setting"] == setting}
         place = np.arange(len(scores))
-        line = "-" if setting in ("k", "p_tau") else ""  # between names there is nothing
+        line = "-" if setting in ASKED else ""  # between names there is nothing
         for title, column, colour, mark in (
             ("pairwise F", "pairwise_f", BLUE, "o"),
             ("BCubed F", "bcubed_f", VERMILION, "s"),
@@ -247,9 +255,7 @@ def draw_all(
         pair = pairs.setdefault(chosen, pairs.get(chosen) or load_pair(chosen))
         if name == "sensitivity":
             if not draw_only:
-                told = {"dataset": pair.name, **describe_circumstances()}
-                for row in measure_sensitivity(pair):
-                    append_row(ROWS, told | row)
+                write_sensitivity(pair)
             rows = [row for row in read_rows(ROWS) if row["dataset"] == pair.name]
             figure, file = draw_sensitivity(rows), "sensitivity.png"
         elif name == "early-stop":

@@ -262,6 +262,17 @@ def _verify(network: nn.Module, split: Split) -> dict[str, float]:
     return found | {f"fnir@{rate:g}": value for rate, value in scores.fnir.items()}
 
 
+TEXT = (
+    "A small network that embeds pictures of glyphs is trained on labelled classes; each method, "
+    "tuned and trained on other labelled classes, clusters unlabelled pictures, and the network is "
+    "trained on with the clusters as labels. What it is worth is measured on classes that nobody "
+    "has seen: FNMR is the share of pairs of one class that are refused at a threshold which "
+    "accepts the given share (FMR) of pairs of two classes; FNIR is the share of pictures of "
+    "enrolled classes that are not found as such at a threshold which finds the given share (FPIR) "
+    "of pictures of other classes. Lower is better; means over seeds."
+)
+
+
 def format_pseudo_labels(rows: Sequence[dict[str, Any]]) -> str:
     """Lay rows out as a Markdown table, the mean over seeds; lower errors are better."""
     if not rows:

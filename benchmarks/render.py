@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.pseudo_labels import ROWS as PSEUDO_ROWS
-from benchmarks.pseudo_labels import format_pseudo_labels
+from benchmarks.pseudo_labels import TEXT, format_pseudo_labels
 from benchmarks.rows import ROOT, put_block
 from benchmarks.rows import read_rows as read_plain_rows
 from benchmarks.suite import CONFIG, ROWS, Suite, Table, read_suite
 from hilander.comparison import METHODS
+from hilander.peers.protocol import BUDGET
 from hilander.peers.rows import Row, latest_rows, read_rows
 from hilander.validation.comparison import (
     Summary,
@@ -49,15 +50,6 @@ FIGURES = {
         "of each level; pictures of the last peaks are framed in the colour of their class.",
     ),
 }
-PSEUDO_TEXT = (
-    "A small network that embeds pictures of glyphs is trained on labelled classes; each method, "
-    "tuned and trained on other labelled classes, clusters unlabelled pictures, and the network is "
-    "trained on with the clusters as labels. What it is worth is measured on classes that nobody "
-    "has seen: FNMR is the share of pairs of one class that are refused at a threshold which "
-    "accepts the given share (FMR) of pairs of two classes; FNIR is the share of pictures of "
-    "enrolled classes that are not found as such at a threshold which finds the given share (FPIR) "
-    "of pictures of other classes. Lower is better; means over seeds."
-)
 
 
 def render_page(suite: Suite, rows: Sequence[Row], pseudo: Sequence[dict[str, object]]) -> str:
@@ -66,7 +58,7 @@ def render_page(suite: Suite, rows: Sequence[Row], pseudo: Sequence[dict[str, ob
         "# Results",
         "Drawn from `benchmarks/results/` by `python -m benchmarks.render`; measured by "
         "`python -m benchmarks.suite run`. Every method was tuned on the training set alone, each "
-        "with at most 24 settings, by the mean of pairwise and BCubed F; "
+        f"with at most {BUDGET} settings, by the mean of pairwise and BCubed F; "
         "[what each method is](peers.md) says the rest. Cells are Fp / Fb / NMI, the mean over "
         f"{suite.seeds} seeds where the method varies. The pairs: omniglot is handwritten "
         "characters, other ones than in its training file (a small CNN); flowers is other kinds "
@@ -110,7 +102,7 @@ def render_table(
 ) -> str:
     """One table of the config as Markdown."""
     if table.kind == "pseudo-labels":
-        return f"{PSEUDO_TEXT}\n\n{format_pseudo_labels(pseudo)}"
+        return f"{TEXT}\n\n{format_pseudo_labels(pseudo)}"
     show = _show_seconds if table.kind == "seconds" else _show_scores
     header = "fit / predict seconds" if table.kind == "seconds" else "Fp / Fb / NMI"
     by_dataset = {

@@ -148,7 +148,7 @@ def run_peer(job: dict[str, Any], watch: Watch, folder: Path) -> dict[str, Any]:
 def let_compile(job: dict[str, Any]) -> float:
     """Seconds of a first run on a few points, in which a peer that compiles itself does so.
 
-    EVoC keeps what it has compiled on disk; a first run on a few points makes the next one slower.
+    EVoC keeps what it has compiled on disk, and was not quicker after a first run on a few points.
     """
     if job["method"] not in _COMPILED:
         return 0.0
@@ -218,13 +218,27 @@ def run_training(job: dict[str, Any], watch: Watch, folder: Path) -> dict[str, A
     return {"k": model.rules_.k, "n_identities": int(labels.max()) + 1, **kept}
 
 
-def tell_failure(error: Exception) -> int:
-    """The exit code of a job that failed, with the reason as the last line on standard error."""
-    print(f"{type(error).__name__}: {' '.join(str(error).split())}", file=sys.stderr)
-    return 1
-
-
 KINDS = {"ours": run_ours, "peer": run_peer, "train": run_training}
+
+
+def measure(job: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Do a job; what it took, and what it says of itself."""
+    compiling = let_compile(job)
+    watch = Watch()
+    start, cpu = time.perf_counter(), cpu_seconds()
+    try:
+        facts = KINDS[job["kind"]](job, watch, folder)
+    finally:
+        watch.close()
+    return {
+        "seconds": round(time.perf_counter() - start, 3),
+        "cpu_seconds": round(cpu_seconds() - cpu, 3),
+        "peak_memory": peak_memory(),
+        "compile_seconds": compiling,
+        "stages": watch.seconds,
+        "stage_memory": {stage: held for stage, held in watch.memory.items() if stage != "start"},
+        **facts,
+    }
 
 
 def main(path: str) -> int:
@@ -235,26 +249,10 @@ def main(path: str) -> int:
     import hilander.plans  # noqa: F401  imports are not measured
 
     try:
-        compiling = let_compile(job)  # is not measured either, but told
+        result = measure(job, folder)
     except Exception as error:
-        return tell_failure(error)
-    watch = Watch()
-    start, cpu = time.perf_counter(), cpu_seconds()
-    try:
-        facts = KINDS[job["kind"]](job, watch, folder)
-    except Exception as error:
-        return tell_failure(error)
-    finally:
-        watch.close()
-    result = {
-        "seconds": round(time.perf_counter() - start, 3),
-        "cpu_seconds": round(cpu_seconds() - cpu, 3),
-        "peak_memory": peak_memory(),
-        "compile_seconds": compiling,
-        "stages": watch.seconds,
-        "stage_memory": {stage: held for stage, held in watch.memory.items() if stage != "start"},
-        **facts,
-    }
+        print(f"{type(error).__name__}: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
     (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
     return 0
 

@@ -1,6 +1,9 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from benchmarks import figures
 from benchmarks.figures import (
     SETTINGS,
     _colour_classes,
@@ -12,6 +15,8 @@ from benchmarks.figures import (
     measure_sensitivity,
     train_paper_model,
 )
+from benchmarks.rows import append_row
+from benchmarks.suite import Suite
 from hilander.comparison import Pair, prepare_pair
 from hilander.data import make_identities
 from hilander.validation.canvas import new_figure
@@ -80,3 +85,23 @@ def test_the_peaks_of_a_level_are_those_among_the_drawn_points(pair: Pair) -> No
     some = np.arange(0, len(pair.test), 2)
     for all_peaks, drawn in zip(every, _peaks_of_levels(hierarchy, some), strict=True):
         assert sorted(some[drawn]) == sorted(set(all_peaks) & set(some))
+
+
+def test_sensitivity_is_drawn_anew_from_its_rows_without_training(tmp_path, monkeypatch) -> None:
+    rows = tmp_path / "rows.jsonl"
+    for name in ("glyphs", "other"):
+        for setting, values in SETTINGS.items():
+            for value in values:
+                row = {"dataset": name, "setting": setting, "value": value}
+                append_row(rows, row | {"pairwise_f": 0.5, "bcubed_f": 0.5})
+    drawn = []
+    monkeypatch.setattr(figures, "ROWS", rows)
+    monkeypatch.setattr(figures, "load_pair", lambda name: SimpleNamespace(name=name))
+    monkeypatch.setattr(figures, "measure_sensitivity", None)  # measuring anything would fail
+    monkeypatch.setattr(
+        figures, "draw_sensitivity", lambda some: drawn.extend(some) or new_figure(1, 1)
+    )
+    figures.draw_all(Suite(()), ["sensitivity"], "glyphs", tmp_path, draw_only=True)
+    assert (tmp_path / "sensitivity.png").is_file()
+    assert {row["dataset"] for row in drawn} == {"glyphs"}
+    assert len(drawn) == sum(len(values) for values in SETTINGS.values())
