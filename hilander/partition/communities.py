@@ -8,17 +8,24 @@ from __future__ import annotations
 
 import importlib
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
 
 from hilander.data.arrays import FloatArray, IntArray
 from hilander.errors import SettingError
 
 # How often Leiden goes over the whole graph; after some passes nothing changes any more.
 _PASSES = 5
+# A larger graph is cut between its components: parts of this size stay in the processor's cache.
+_PART = 16_384
+# Passes over such a part; more of them change a thousandth of the nodes and take their time.
+_PASSES_OVER_PART = 2
 # Module, what pip installs it by, and name of each method.
 LIBRARIES = {
     "leiden": ("networkit", "networkit", "Leiden"),
@@ -56,10 +63,13 @@ class WeightedEdges:
         rows, columns = np.nonzero(weights > 0)
         ends = neighbours[rows, columns]
         low, high = np.minimum(rows, ends), np.maximum(rows, ends)
-        pairs, inverse = np.unique(low * n_nodes + high, return_inverse=True)
-        weight = np.zeros(len(pairs))
-        np.maximum.at(weight, inverse, weights[rows, columns].astype(np.float64))
-        return cls(n_nodes, pairs // n_nodes, pairs % n_nodes, weight)
+        pairs = low * n_nodes + high
+        order = np.argsort(pairs)
+        pairs = pairs[order]
+        first = np.flatnonzero(np.diff(pairs, prepend=-1))
+        weight = weights[rows, columns][order].astype(np.float64)
+        weight = np.maximum.reduceat(weight, first) if len(first) else weight
+        return cls(n_nodes, *np.divmod(pairs[first], n_nodes), weight)
 
     @property
     def strength(self) -> npt.NDArray[np.float64]:
@@ -86,22 +96,86 @@ def find_by_leiden(edges: WeightedEdges, resolution: float, seed: int = 0) -> In
     labels : ndarray of shape (n_nodes,), a node without an edge alone
     """
     networkit = require(*LIBRARIES["leiden"])
-    if not len(edges.low):
-        return np.arange(edges.n_nodes)
     threads = networkit.getMaxNumberOfThreads()
     networkit.setNumberOfThreads(1)  # with more, the order of the moves is left to chance
     try:
         networkit.setSeed(seed, True)
-        graph = networkit.GraphFromCoo(
-            (edges.weight, (edges.low, edges.high)), n=edges.n_nodes, weighted=True, directed=False
-        )
-        leiden = networkit.community.ParallelLeiden(
-            graph, randomize=True, iterations=_PASSES, gamma=float(resolution)
-        )
-        leiden.run()
-        return np.asarray(leiden.getPartition().getVector(), dtype=np.int64)
+        if edges.n_nodes <= _PART:
+            return _improve(networkit, edges, resolution, _PASSES)
+        return _improve_parts(networkit, edges, resolution)
     finally:
         networkit.setNumberOfThreads(threads)
+
+
+def _improve(networkit: Any, edges: WeightedEdges, resolution: float, passes: int) -> IntArray:
+    """Communities of one graph, shape (n_nodes,)."""
+    if not len(edges.low):
+        return np.arange(edges.n_nodes)
+    graph = networkit.GraphFromCoo(
+        (edges.weight, (edges.low, edges.high)), n=edges.n_nodes, weighted=True, directed=False
+    )
+    leiden = networkit.community.ParallelLeiden(
+        graph, randomize=True, iterations=passes, gamma=float(resolution)
+    )
+    leiden.run()
+    return np.asarray(leiden.getPartition().getVector(), dtype=np.int64)
+
+
+def _improve_parts(networkit: Any, edges: WeightedEdges, resolution: float) -> IntArray:
+    """Communities of a graph, found in parts that no edge joins, shape (n_nodes,).
+
+    Modularity compares an edge with ``resolution * s_i * s_j / total``. A part has less in total
+    than the whole, and a resolution as much smaller, so it is the same comparison.
+    """
+    labels, total, n_found = np.empty(edges.n_nodes, dtype=np.int64), edges.weight.sum(), 0
+    for nodes, part in cut_between_components(edges, _PART):
+        share = part.weight.sum() / total if total else 1.0
+        found = _improve(networkit, part, resolution * share, _PASSES_OVER_PART)
+        labels[nodes] = found + n_found
+        n_found += int(found.max()) + 1
+    return labels
+
+
+def cut_between_components(
+    edges: WeightedEdges, size: int
+) -> Iterator[tuple[IntArray, WeightedEdges]]:
+    """Cut a graph into parts of some components each, and so without cutting an edge.
+
+    Parameters
+    ----------
+    edges : WeightedEdges
+    size : int
+        Nodes of a part, about; a larger component is a part of its own.
+
+    Yields
+    ------
+    nodes : ndarray of shape (n_part,)
+        Nodes of the part, rising.
+    part : WeightedEdges of n_part nodes
+        Its edges, with nodes numbered by their place in `nodes`.
+    """
+    shape = (edges.n_nodes, edges.n_nodes)
+    links = coo_matrix((edges.weight, (edges.low, edges.high)), shape)
+    _, component = connected_components(links, directed=False)
+    sizes = np.bincount(component)
+    part_of = ((np.cumsum(sizes) - sizes) // size)[component]
+    nodes, node_starts = _sort_by_part(part_of)
+    at, edge_starts = _sort_by_part(part_of[edges.low], int(part_of.max()) + 1)
+    place = np.empty(edges.n_nodes, dtype=np.int64)
+    for number in range(len(node_starts) - 1):
+        some = nodes[node_starts[number] : node_starts[number + 1]]
+        if not len(some):
+            continue
+        place[some] = np.arange(len(some))
+        chosen = at[edge_starts[number] : edge_starts[number + 1]]
+        ends = place[edges.low[chosen]], place[edges.high[chosen]]
+        yield some, WeightedEdges(len(some), *ends, edges.weight[chosen])
+
+
+def _sort_by_part(part: IntArray, n_parts: int = 0) -> tuple[IntArray, IntArray]:
+    """Places of the entries of each part, part by part, and where each part begins."""
+    sizes = np.bincount(part, minlength=n_parts)
+    return np.argsort(part, kind="stable"), np.concatenate([[0], np.cumsum(sizes)])
 
 
 def find_by_infomap(edges: WeightedEdges, seed: int = 0) -> IntArray:

@@ -6,8 +6,13 @@ import pytest
 
 from hilander.errors import SettingError
 from hilander.graph import EdgeScores, KnnGraph
-from hilander.partition import check_decoder, decode, label_trees
-from hilander.partition.communities import WeightedEdges, find_by_infomap, find_by_leiden
+from hilander.partition import check_decoder, communities, decode, label_trees
+from hilander.partition.communities import (
+    WeightedEdges,
+    cut_between_components,
+    find_by_infomap,
+    find_by_leiden,
+)
 from hilander.partition.decoding import choose_resolution, find_communities
 
 METHODS = [
@@ -123,3 +128,64 @@ def test_a_missing_library_is_named_with_what_installs_it(decoder, module, packa
     with pytest.raises(SettingError, match=rf"pip install {package}$"):
         decode(graph, scores, 0.5, decoder)
     check_decoder("contract")
+
+
+def many_groups(n_groups, seed=0):
+    """Groups of 6 to 12 nodes, every second joined to the next by a weak edge."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(6, 13, n_groups)
+    starts = np.cumsum(sizes) - sizes
+    ends, weight = [], []
+    for group, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+        inside = np.stack(np.triu_indices(size, 1)) + start
+        ends.append(inside)
+        weight.append(np.full(inside.shape[1], 1.0))
+        if group % 2 and group + 1 < n_groups:
+            ends.append(np.array([[start], [starts[group + 1]]]))
+            weight.append(np.array([0.3]))
+    name = rng.permutation(int(sizes.sum()))  # so that a part is not a run of nodes
+    low, high = np.sort(name[np.hstack(ends)], axis=0)
+    truth = np.empty(len(name), dtype=np.int64)
+    truth[name] = np.repeat(np.arange(n_groups), sizes)
+    return WeightedEdges(len(name), low, high, np.concatenate(weight)), truth
+
+
+def test_a_graph_is_cut_between_its_components_and_nothing_is_lost():
+    edges, _ = many_groups(40)
+    parts = list(cut_between_components(edges, 50))
+    assert len(parts) > 4
+    assert max(part.n_nodes for _, part in parts) < 50 + 2 * 12
+    np.testing.assert_array_equal(
+        np.sort(np.concatenate([nodes for nodes, _ in parts])), np.arange(edges.n_nodes)
+    )
+    seen = {
+        (nodes[low], nodes[high], weight)
+        for nodes, part in parts
+        for low, high, weight in zip(part.low, part.high, part.weight, strict=True)
+    }
+    assert seen == set(zip(edges.low, edges.high, edges.weight, strict=True))
+
+
+def test_a_component_larger_than_a_part_stays_whole():
+    path = np.arange(99)
+    edges = WeightedEdges(110, path, path + 1, np.ones(99))
+    sizes = [part.n_nodes for _, part in cut_between_components(edges, 10)]
+    assert max(sizes) >= 100
+    assert sum(sizes) == 110
+
+
+def test_communities_found_in_parts_are_those_of_the_whole(monkeypatch):
+    edges, truth = many_groups(60)
+    resolution = choose_resolution(edges)
+    whole = find_by_leiden(edges, resolution)
+    monkeypatch.setattr(communities, "_PART", 100)
+    in_parts = find_by_leiden(edges, resolution)
+    assert same_partition(whole, truth)
+    assert same_partition(in_parts, truth)
+    np.testing.assert_array_equal(find_by_leiden(edges, resolution), in_parts)
+
+
+def test_a_large_graph_without_edges_gives_nodes_alone(monkeypatch):
+    monkeypatch.setattr(communities, "_PART", 4)
+    nothing = WeightedEdges(11, *(np.array([], dtype=np.int64),) * 2, np.array([]))
+    assert same_partition(find_by_leiden(nothing, 1.0), np.arange(11))
