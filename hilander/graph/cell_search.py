@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -66,6 +66,8 @@ class CellPlan:
         Cells that a row looks into, its own among them, as the sample foretells.
     cost : float
         Products of two rows for each row, with those that find the centres and the cells.
+    needed : ndarray of shape (n_known * k,)
+        The margin at which each neighbour of a sample of rows would be found.
     without_friends : CellPlan, optional
         The same cells with the margin that reaches the target by itself; this one leaves some
         neighbours to be found among the neighbours of neighbours.
@@ -76,6 +78,7 @@ class CellPlan:
     pairs: float
     probes: float
     cost: float
+    needed: FloatArray
     without_friends: CellPlan | None = None
 
 
@@ -131,14 +134,48 @@ def _plan_with(
 ) -> CellPlan:
     needed = _needed_margins(source, known, centres, workers)
     aim = aim_above(target)
+    wide = _plan_margin(source, known, centres, needed, aim, workers)
     # Friends bring more than half of what is missed.
     first = max(0.0, 1 - _LEFT_TO_FRIENDS * (1 - aim))
-    margin, widest = np.quantile(needed, [first, aim], method="higher").tolist()
+    near = _plan_margin(source, known, centres, needed, first, workers)
+    return replace(near, without_friends=wide)
+
+
+def _plan_margin(
+    source: RowSource,
+    known: KnownRows,
+    centres: Centres,
+    needed: FloatArray,
+    share: float,
+    workers: Workers,
+) -> CellPlan:
+    """The margin at which the cells alone find a share of the neighbours, and what it costs."""
+    margin = float(np.quantile(needed, share, method="higher"))
     pairs, probes = _foretell(source, known, centres, margin, workers)
-    most_pairs, most_probes = _foretell(source, known, centres, widest, workers)
-    fixed = _fixed_cost(len(source), len(centres))
-    without = CellPlan(centres, widest, most_pairs, most_probes, most_pairs + fixed)
-    return CellPlan(centres, margin, pairs, probes, pairs + fixed, without)
+    cost = pairs + _fixed_cost(len(source), len(centres))
+    return CellPlan(centres, margin, pairs, probes, cost, needed)
+
+
+def widen_cells(
+    source: RowSource, known: KnownRows, cells: CellPlan, share: float, workers: Workers
+) -> CellPlan:
+    """The same cells, looked into as far as it takes to find a share of the neighbours by them.
+
+    Parameters
+    ----------
+    source : RowSource
+    known : KnownRows
+        The sample that the plan was made with.
+    cells : CellPlan
+    share : float
+        Where it is as much as the search aims for, the plan without friends is given.
+    workers : Workers
+    """
+    wide = cells.without_friends
+    wider = _plan_margin(source, known, cells.centres, cells.needed, min(share, 1), workers)
+    if wide is not None and wider.margin < wide.margin:
+        return replace(wider, without_friends=wide)
+    return wide or wider
 
 
 def _foretell(
@@ -178,7 +215,7 @@ def _dot(left: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def search_cells(
-    joiner: Joiner, cells: CellPlan, plan: BlockPlan, *, further: bool = False
+    joiner: Joiner, cells: CellPlan, plan: BlockPlan, *, beyond: float | None = None
 ) -> Iterator[int]:
     """Fill the lists of the joiner with near rows, most of them the nearest.
 
@@ -187,8 +224,9 @@ def search_cells(
     joiner : Joiner
     cells : CellPlan
     plan : BlockPlan
-    further : bool
-        The lists are those of an earlier search with the same cells and a smaller margin.
+    beyond : float, optional
+        The margin of an earlier search with the same cells, whose lists these are. What it looked
+        into is left out.
 
     Yields
     ------
@@ -204,17 +242,19 @@ def search_cells(
     members: list[Index32] = []
     for start in range(0, n_rows, step):
         chunk = slice(start, min(start + step, n_rows))
-        probes = _find(joiner, cells, cells.margin, chunk)
+        probes = _find(joiner, cells, cells.margin, chunk, beyond)
         if not members:
             members = _members(probes.home if home is None else home, len(cells.centres))
-            if not further:
+            if beyond is None:
                 yield from _start_cells(joiner, members, plan.block)
         yield from joiner.join(_blocks_of(probes, members, plan.block))
     _fill_gaps(joiner)
 
 
-def _find(joiner: Joiner, cells: CellPlan, margin: float, rows: slice) -> Probes:
-    return find_probes(joiner.source, cells.centres, margin, rows, joiner.workers)
+def _find(
+    joiner: Joiner, cells: CellPlan, margin: float, rows: slice, beyond: float | None = None
+) -> Probes:
+    return find_probes(joiner.source, cells.centres, margin, rows, joiner.workers, beyond=beyond)
 
 
 def _members(home: CellArray, n_lists: int) -> list[Index32]:

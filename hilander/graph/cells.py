@@ -134,7 +134,13 @@ def _learn(source: RowSource, centres: Centres, workers: Workers) -> Centres:
 
 
 def find_probes(
-    source: RowSource, centres: Centres, margin: float, rows: slice | None, workers: Workers
+    source: RowSource,
+    centres: Centres,
+    margin: float,
+    rows: slice | None,
+    workers: Workers,
+    *,
+    beyond: float | None = None,
 ) -> Probes:
     """Find the cell of each row, and the others whose centre is hardly less similar.
 
@@ -148,6 +154,8 @@ def find_probes(
     rows : slice or None
         The rows to do this for; None for all.
     workers : Workers
+    beyond : float, optional
+        A smaller margin: the cells within it are left out, for they were looked into before.
     """
     rows = slice(0, len(source)) if rows is None else rows
     coarse = _nearest_coarse(source, centres.coarse, rows, workers)
@@ -165,6 +173,8 @@ def find_probes(
         if margin < 0:
             return places[:0], home[:0]
         near = cosine >= (best[places] - np.float32(margin))[:, None]
+        if beyond is not None:
+            near &= cosine < (best[places] - np.float32(beyond))[:, None]
         near[everyone, nearest] = False
         place, cell = np.divmod(np.flatnonzero(near.ravel()), len(reach))
         return places[place] + np.int32(rows.start), reach[cell].astype(np.uint16)

@@ -16,7 +16,13 @@ from hilander.data.arrays import FloatArray, IntArray, drop_pages
 from hilander.errors import GraphError
 from hilander.graph.block_join import Joiner
 from hilander.graph.block_plan import BlockPlan, plan_blocks
-from hilander.graph.cell_search import CellPlan, SampleDraw, plan_cells, search_cells
+from hilander.graph.cell_search import (
+    CellPlan,
+    SampleDraw,
+    plan_cells,
+    search_cells,
+    widen_cells,
+)
 from hilander.graph.copies import Copies, find_copies, spread_to_copies
 from hilander.graph.exact_search import n_exact_pairs, search_exactly
 from hilander.graph.friends import ask_friends
@@ -37,11 +43,16 @@ _ALONE_BELOW = 2_048
 _QUIET_BELOW = 50_000
 # Cells are quicker from some 12,000 rows on; up to this many, being exact costs a few seconds.
 _EXACT_UP_TO = 30_000
+# To whom a recall below this will do, being exact is worth nothing, and cells are quicker sooner.
+_MODEST_RECALL = 0.9
+_EXACT_UP_TO_IF_MODEST = 12_000
 _SAMPLE = 1_024
 # Cells are used if they need at most this share of the products of an exact search.
 _DEAREST_CELLS = 0.8
-# Rounds among the neighbours of neighbours, before cells are looked into further.
-_MOST_ROUNDS = 2
+# Rounds among the neighbours of neighbours, before the cells must reach the recall by themselves.
+_MOST_ROUNDS = 3
+# Of what friends brought in a round, the next one is trusted to bring so much less.
+_CAUTIOUS = 0.9
 
 
 @dataclass(frozen=True)
@@ -168,7 +179,7 @@ def _search(
             return lists, SearchReport("gpu"), None
     joiner = Joiner(source, lists, workers, plan.batch, wish.progress)
     wish.progress.restore(lists)
-    if wish.recall < 1 and len(source) > _EXACT_UP_TO:
+    if wish.recall < 1 and len(source) > _exact_up_to(wish.recall):
         rows = sample_rows(len(source), _SAMPLE, wish.seed)
         known = search_rows(source, rows, width, workers)
         draw = SampleDraw(wish.seed, plan.sample)
@@ -184,6 +195,11 @@ def _search(
     return lists, SearchReport("exact"), None
 
 
+def _exact_up_to(recall: float) -> int:
+    """Rows up to which every pair is compared."""
+    return min(_EXACT_UP_TO, _EXACT_UP_TO_IF_MODEST) if recall < _MODEST_RECALL else _EXACT_UP_TO
+
+
 def _search_cells(
     joiner: Joiner, cells: CellPlan, plan: BlockPlan, known: KnownRows, wish: _Wish
 ) -> float:
@@ -194,16 +210,34 @@ def _search_cells(
         return cells.probes
     # Short beside the cells, and not kept: taken up again, a search does all of this anew.
     joiner = replace(joiner, progress=SearchProgress())
+    aim, share = aim_above(wish.recall), 0.0
     for _ in range(_MOST_ROUNDS):
+        before = measure_recall(known, joiner.lists.value[:, :width])
         _follow(ask_friends(joiner), n_rows, wish)
         recall = measure_recall(known, joiner.lists.value[:, :width])
-        if recall >= aim_above(wish.recall):
-            break
-    if recall >= wish.recall:
-        return cells.probes
-    wide = cells.without_friends
-    _follow(search_cells(joiner, wide, plan, further=True), int(wide.pairs * n_rows), wish)
-    return wide.probes
+        if recall >= aim:
+            return cells.probes
+        share = (share + aim) / 2 if share else _share_for_cells(before, recall, aim)
+        cells = _look_further(joiner, cells, share, plan, known, wish)
+        if cells.without_friends is None:
+            return cells.probes
+    return _look_further(joiner, cells, 1.0, plan, known, wish).probes
+
+
+def _share_for_cells(before: float, after: float, aim: float) -> float:
+    """What the cells must find so that friends, who brought this much before, bring the rest."""
+    still_missed = (1 - after) / max(1 - before, 1e-9)
+    return 1 - _CAUTIOUS * (1 - aim) / max(still_missed, 1e-9)
+
+
+def _look_further(
+    joiner: Joiner, cells: CellPlan, share: float, plan: BlockPlan, known: KnownRows, wish: _Wish
+) -> CellPlan:
+    """Look into cells beyond those of a plan; gives the plan that includes them."""
+    wider = widen_cells(joiner.source, known, cells, share, joiner.workers)
+    n_more = int(max(0.0, wider.pairs - cells.pairs) * len(joiner.source))
+    _follow(search_cells(joiner, wider, plan, beyond=cells.margin), n_more, wish)
+    return wider
 
 
 def _follow(steps: Iterable[int], total: int, wish: _Wish) -> None:

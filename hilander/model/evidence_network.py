@@ -36,7 +36,7 @@ from hilander.graph.evidence import SECOND_LOOK
 from hilander.graph.knn_graph import edge_blocks
 from hilander.model.device import choose_device, run_blocks
 
-_EDGE_BLOCK = 16_384  # the layers of so many edges stay in the processor's cache
+_EDGE_BLOCK = 8_192  # the layers of a member for so many edges stay in the processor's cache
 _NUMBERS_PER_EDGE = 128  # evidence and layers, which a block shall hold in the cache
 _FARTHEST = 6.0  # standard deviations beyond which evidence says no more
 _CERTAIN = 10.0  # a logit that leaves no doubt
@@ -94,6 +94,10 @@ class Members(nn.Module):
         """From shape (members, n, width) to (members, n, out)."""
         return torch.baddbmm(self.bias, x, self.weight)
 
+    def of(self, member: int, x: Tensor) -> Tensor:
+        """The layer of one member, from shape (n, width) to (n, out)."""
+        return torch.addmm(self.bias[member], x, self.weight[member])
+
 
 class Look(nn.Module):
     """A few small networks on standardised evidence: one logit for each edge, their mean.
@@ -119,7 +123,10 @@ class Look(nn.Module):
 
     def forward(self, evidence: Tensor) -> Tensor:
         """Logits of shape (n_edges,) from evidence of shape (n_edges, width)."""
-        return self.ask_members(evidence).mean(dim=0)
+        standard = self._standardise(evidence)
+        # One member after the other: its layers stay in the cache, which those of all would not.
+        logits = [self._ask(member, standard) for member in range(self.members)]
+        return torch.stack(logits).mean(dim=0)
 
     def ask_members(self, evidence: Tensor) -> Tensor:
         """Logits of each member, shape (members, n_edges).
@@ -127,10 +134,19 @@ class Look(nn.Module):
         Evidence has shape (n_edges, width), or (members, n_edges, width) where each member is
         asked about edges of its own.
         """
-        standard = ((evidence - self.centre) / self.scale).clamp(-_FARTHEST, _FARTHEST)
-        hidden = self.layers(standard.expand(self.members, -1, -1))
+        hidden = self.layers(self._standardise(evidence).expand(self.members, -1, -1))
         logits: Tensor = self.last(hidden).squeeze(-1)
         return logits
+
+    def _standardise(self, evidence: Tensor) -> Tensor:
+        return ((evidence - self.centre) / self.scale).clamp(-_FARTHEST, _FARTHEST)
+
+    def _ask(self, member: int, standard: Tensor) -> Tensor:
+        """Logits of one member, shape (n_edges,)."""
+        x = standard
+        for layer in self.layers:
+            x = layer.of(member, x) if isinstance(layer, Members) else layer(x)
+        return self.last.of(member, x).squeeze(-1)
 
     def adapt(self, centre: Tensor, scale: Tensor) -> None:
         """Take the mean and spread of the training evidence, each of shape (width,)."""

@@ -11,6 +11,7 @@ from hilander.graph import search as search_module
 from hilander.graph.block_join import Joiner
 from hilander.graph.block_plan import BlockPlan
 from hilander.graph.cell_search import SampleDraw, plan_cells, search_cells
+from hilander.graph.cells import find_probes, learn_centres
 from hilander.graph.nearest_lists import NearestLists
 from hilander.graph.recall import sample_rows, search_rows, share_found
 from hilander.graph.row_source import RowSource
@@ -194,3 +195,26 @@ def test_search_of_some_rows_is_exact(faces):
 def test_a_recall_that_is_no_share_is_refused(recall):
     with pytest.raises(GraphError, match="is not a share; use a number above 0, at most 1"):
         build_knn_graph(even_points(n_points=10), 3, recall=recall)
+
+
+def test_what_lies_beyond_a_margin_and_what_lies_within_are_all_the_probes(faces):
+    source, workers = RowSource(faces[0][:2_000]), Workers()
+    centres = learn_centres(source.take(np.arange(1_000)), 64, workers, 0)
+
+    def looked(margin, beyond=None):
+        probes = find_probes(source, centres, margin, None, workers, beyond=beyond)
+        return set(zip(probes.row.tolist(), probes.cell.tolist(), strict=True))
+
+    near, ring, far = looked(0.05), looked(0.15, 0.05), looked(0.15)
+    assert near
+    assert ring
+    assert not near & ring
+    assert near | ring == far
+
+
+def test_modest_wishes_are_searched_by_cells_sooner(monkeypatch):
+    monkeypatch.setattr(search_module, "_EXACT_UP_TO", 4_000)
+    monkeypatch.setattr(search_module, "_EXACT_UP_TO_IF_MODEST", 2_000)
+    points = even_points()
+    assert build_knn_graph(points, 5, recall=0.8).search.method == "cells"
+    assert build_knn_graph(points, 5, recall=0.95).search.method == "exact"

@@ -123,3 +123,33 @@ def test_without_friends_the_cells_reach_the_recall_by_themselves(faces, monkeyp
     assert alone.search.recall >= 0.9
     assert build_knn_graph(faces, 6, recall=0.9).search.n_probes < alone.search.n_probes
     assert asked
+
+
+def test_cells_are_looked_into_only_as_far_as_friends_leave_it_to_them(faces, monkeypatch):
+    """Friends who are asked about every third row only bring something, but not enough."""
+    monkeypatch.setattr(search_module, "_EXACT_UP_TO", 0)
+    monkeypatch.setattr(search_module, "_SAMPLE", 400)
+    monkeypatch.setattr(search_module, "_DEAREST_CELLS", np.inf)
+    plans, rounds = [], []
+    search = search_module.search_cells
+
+    def note(joiner, cells, plan, **options):
+        plans.append((cells.margin, options.get("beyond")))
+        return search(joiner, cells, plan, **options)
+
+    def ask_some(joiner):
+        rounds.append(len(plans))
+        others = np.arange(len(faces)) % 3 > 0
+        kept = joiner.lists.value[others], joiner.lists.column[others]
+        yield from ask_friends(joiner)
+        joiner.lists.value[others], joiner.lists.column[others] = kept
+
+    monkeypatch.setattr(search_module, "search_cells", note)
+    monkeypatch.setattr(search_module, "ask_friends", ask_some)
+    graph = build_knn_graph(faces, 6, recall=0.97)
+    assert graph.search.recall >= 0.97
+    assert len(plans) > 1
+    assert len(rounds) > 1  # friends were asked again, and not all left to the cells
+    # Each search begins where the one before it ended.
+    assert plans[0][1] is None
+    assert [beyond for _, beyond in plans[1:]] == [margin for margin, _ in plans[:-1]]
