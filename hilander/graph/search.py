@@ -43,9 +43,6 @@ _ALONE_BELOW = 2_048
 _QUIET_BELOW = 50_000
 # Cells are quicker from some 12,000 rows on; up to this many, being exact costs a few seconds.
 _EXACT_UP_TO = 30_000
-# To whom a recall below this will do, being exact is worth nothing, and cells are quicker sooner.
-_MODEST_RECALL = 0.9
-_EXACT_UP_TO_IF_MODEST = 12_000
 _SAMPLE = 1_024
 # Cells are used if they need at most this share of the products of an exact search.
 _DEAREST_CELLS = 0.8
@@ -179,7 +176,7 @@ def _search(
             return lists, SearchReport("gpu"), None
     joiner = Joiner(source, lists, workers, plan.batch, wish.progress)
     wish.progress.restore(lists)
-    if wish.recall < 1 and len(source) > _exact_up_to(wish.recall):
+    if wish.recall < 1 and len(source) > _EXACT_UP_TO:
         rows = sample_rows(len(source), _SAMPLE, wish.seed)
         known = search_rows(source, rows, width, workers)
         draw = SampleDraw(wish.seed, plan.sample)
@@ -193,11 +190,6 @@ def _search(
             return lists, SearchReport("cells", n_lists=n_lists, n_probes=probes), known
     _follow(search_exactly(joiner, plan.block), n_exact_pairs(len(source), plan.block), wish)
     return lists, SearchReport("exact"), None
-
-
-def _exact_up_to(recall: float) -> int:
-    """Rows up to which every pair is compared."""
-    return min(_EXACT_UP_TO, _EXACT_UP_TO_IF_MODEST) if recall < _MODEST_RECALL else _EXACT_UP_TO
 
 
 def _search_cells(

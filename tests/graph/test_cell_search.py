@@ -210,11 +210,3 @@ def test_what_lies_beyond_a_margin_and_what_lies_within_are_all_the_probes(faces
     assert ring
     assert not near & ring
     assert near | ring == far
-
-
-def test_modest_wishes_are_searched_by_cells_sooner(monkeypatch):
-    monkeypatch.setattr(search_module, "_EXACT_UP_TO", 4_000)
-    monkeypatch.setattr(search_module, "_EXACT_UP_TO_IF_MODEST", 2_000)
-    points = even_points()
-    assert build_knn_graph(points, 5, recall=0.8).search.method == "cells"
-    assert build_knn_graph(points, 5, recall=0.95).search.method == "exact"
