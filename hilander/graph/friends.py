@@ -1,10 +1,11 @@
-"""Neighbours of neighbours: what a search that looked into too few cells still lacks."""
+"""Pairs one by one: neighbours of neighbours, or others that a search should not miss."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from hilander.graph.block_join import Joiner
 from hilander.graph.nearest_lists import Candidates
@@ -42,9 +43,35 @@ def ask_friends(joiner: Joiner) -> Iterator[int]:
         yield last - first
 
 
+def compare_pairs(joiner: Joiner, pairs: csr_matrix) -> None:
+    """Compare given pairs of rows, and update the lists of both.
+
+    Parameters
+    ----------
+    joiner : Joiner of n_rows rows
+    pairs : csr_matrix of shape (n_rows, n_rows)
+        Symmetric; an entry is a pair, whatever its value.
+    """
+    row = np.repeat(np.arange(pairs.shape[0], dtype=np.int32), np.diff(pairs.indptr))
+    once = np.flatnonzero(row < pairs.indices)
+    row, column = row[once], pairs.indices[once].astype(np.int32)
+    step = max(1, joiner.workers.product // joiner.source.dim)
+
+    def compare(start: int) -> Candidates:
+        return _weigh(joiner, row[start : start + step], column[start : start + step])
+
+    starts = range(0, len(row), step)
+    for first in range(0, len(starts), joiner.batch):
+        joiner.merge(joiner.workers.map(compare, starts[first : first + joiner.batch]))
+
+
 def _compare(joiner: Joiner, rows: slice) -> Candidates:
     """What a block of rows finds, for itself and for those it was compared with."""
-    row, column = _strangers(joiner.lists.column, rows)
+    return _weigh(joiner, *_strangers(joiner.lists.column, rows))
+
+
+def _weigh(joiner: Joiner, row: Index32, column: Index32) -> Candidates:
+    """Those of the pairs that the list of either row has a place for."""
     source, floor = joiner.source, joiner.lists.floor
     value = np.einsum("id,id->i", source.take(row), source.take(column))
     for_row, for_column = value > floor[row], value > floor[column]

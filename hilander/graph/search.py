@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 from tqdm import tqdm
 
 from hilander.data.arrays import FloatArray, IntArray, drop_pages
@@ -25,7 +26,7 @@ from hilander.graph.cell_search import (
 )
 from hilander.graph.copies import Copies, find_copies, spread_to_copies
 from hilander.graph.exact_search import n_exact_pairs, search_exactly
-from hilander.graph.friends import ask_friends
+from hilander.graph.friends import ask_friends, compare_pairs
 from hilander.graph.gpu_search import can_search_on_gpu, search_on_gpu
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
 from hilander.graph.nearest_lists import NearestLists
@@ -59,6 +60,7 @@ class _Wish:
     verbose: bool
     friends: bool
     progress: SearchProgress
+    pairs: csr_matrix | None
 
 
 def build_knn_graph(
@@ -71,6 +73,7 @@ def build_knn_graph(
     seed: int = 0,
     friends: bool = True,
     progress: SearchProgress | None = None,
+    pairs: csr_matrix | None = None,
 ) -> KnnGraph:
     """Find the k nearest neighbours of every row by cosine.
 
@@ -97,6 +100,9 @@ def build_knn_graph(
         where rows come in groups, and costs where they do not.
     progress : SearchProgress, optional
         A `KeptSearch` goes on from where an earlier one with the same arguments was killed.
+    pairs : csr_matrix of shape (n_nodes, n_nodes), optional
+        Symmetric; an approximate search with friends shall not miss these pairs. Rows that have
+        copies do without.
 
     Returns
     -------
@@ -119,7 +125,8 @@ def build_knn_graph(
     width = min(k, len(source) - 1)
     plan = plan_blocks(len(source), source.dim, width + _SPARE, memory)
     progress = progress or SearchProgress()
-    wish = _Wish(recall, seed, verbose and len(source) > _QUIET_BELOW, friends, progress)
+    pairs = pairs if copies is None else None  # they are of rows, not of distinct rows
+    wish = _Wish(recall, seed, verbose and len(source) > _QUIET_BELOW, friends, progress, pairs)
     with hire_workers(alone=len(source) < _ALONE_BELOW, product=plan.product) as workers:
         lists, report, known = _search(source, width, workers, plan, wish)
         neighbours, affinity = _settle(source, lists, width, workers)
@@ -202,6 +209,8 @@ def _search_cells(
         return cells.probes
     # Short beside the cells, and not kept: taken up again, a search does all of this anew.
     joiner = replace(joiner, progress=SearchProgress())
+    if wish.pairs is not None:
+        compare_pairs(joiner, wish.pairs)
     aim, share = aim_above(wish.recall), 0.0
     for _ in range(_MOST_ROUNDS):
         before = measure_recall(known, joiner.lists.value[:, :width])

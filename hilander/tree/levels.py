@@ -111,7 +111,7 @@ def walk_levels(
     for level in range(rules.max_levels):
         if graph is None:
             k = min(rules.k, len(nodes) - 1)
-            how = _say_how(level, work.search_progress(level))
+            how = _say_how(nodes, level, work.search_progress(level))
             graph = work.do("search", level, _search, search, nodes, k, rules, how)
         scores = work.do("score", level, score, graph, nodes)
         if not rules.as_released:
@@ -140,10 +140,15 @@ def hardly_merged(added: int, n_nodes: int) -> bool:
     return n_nodes > LARGE_LEVEL and added < LEAST_MERGED * n_nodes
 
 
-def _say_how(level: int, progress: SearchProgress | None) -> dict[str, Any]:
+def _say_how(nodes: Nodes, level: int, progress: SearchProgress | None) -> dict[str, Any]:
     """What a search is told besides the nodes and k."""
     how: dict[str, Any] = {} if progress is None else {"progress": progress}
-    return how | {"recall": UPPER_RECALL, "friends": False} if level else how
+    if not level:
+        return how
+    if nodes.links is None:
+        return how | {"recall": UPPER_RECALL, "friends": False}
+    # What is linked is what may be merged; the rest of a list is there for comparison.
+    return how | {"recall": UPPER_RECALL, "pairs": nodes.links.count}
 
 
 def _search(search: Search, nodes: Nodes, k: int, rules: Rules, how: dict[str, Any]) -> KnnGraph:

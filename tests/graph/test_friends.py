@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from hilander.data.face_like import make_face_like
 from hilander.graph import build_knn_graph
 from hilander.graph import search as search_module
 from hilander.graph.block_join import Joiner
-from hilander.graph.friends import ask_friends
+from hilander.graph.friends import ask_friends, compare_pairs
 from hilander.graph.nearest_lists import Candidates, NearestLists
 from hilander.graph.recall import share_found
 from hilander.graph.row_source import RowSource
@@ -153,3 +154,49 @@ def test_cells_are_looked_into_only_as_far_as_friends_leave_it_to_them(faces, mo
     # Each search begins where the one before it ended.
     assert plans[0][1] is None
     assert [beyond for _, beyond in plans[1:]] == [margin for margin, _ in plans[:-1]]
+
+
+def as_pairs(row, column, n_rows):
+    both = np.concatenate([row, column]), np.concatenate([column, row])
+    return csr_matrix((np.ones(2 * len(row), dtype=np.float32), both), (n_rows, n_rows))
+
+
+@pytest.mark.parametrize("product", [64, 1 << 21])
+def test_given_pairs_are_compared_for_both_rows(product):
+    rng = np.random.default_rng(3)
+    points = rng.standard_normal((40, 4)).astype(np.float32)
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    cosine = points @ points.T
+    np.fill_diagonal(cosine, -np.inf)
+    row, column = np.triu_indices(40, 1)
+    lists = NearestLists(40, 3)
+    compare_pairs(Joiner(RowSource(points), lists, Workers(None, product), 2),
+                  as_pairs(row, column, 40))  # fmt: skip
+    np.testing.assert_array_equal(lists.column, np.argsort(-cosine, axis=1)[:, :3])
+
+
+def test_a_search_does_not_miss_the_pairs_it_is_given(faces, monkeypatch):
+    monkeypatch.setattr(search_module, "_EXACT_UP_TO", 0)
+    monkeypatch.setattr(search_module, "_SAMPLE", 400)
+    monkeypatch.setattr(search_module, "_DEAREST_CELLS", np.inf)
+    nearest = build_knn_graph(faces, 4, recall=1.0).neighbours
+    poor = build_knn_graph(faces, 4, recall=0.6)
+    missed = ~(nearest[:, :, None] == poor.neighbours[:, None, :]).any(axis=2)
+    row, place = np.nonzero(missed)
+    assert len(row) > 100
+    # Every second of what is missed is given as a pair; those and no others need be found.
+    given = slice(None, None, 2)
+    pairs = as_pairs(row[given], nearest[row, place][given], len(faces))
+    graph = build_knn_graph(faces, 4, recall=0.6, pairs=pairs)
+    found = (nearest[:, :, None] == graph.neighbours[:, None, :]).any(axis=2)
+    assert found[row[given], place[given]].all()
+
+
+def test_pairs_of_rows_with_copies_are_left_aside(faces, monkeypatch):
+    monkeypatch.setattr(search_module, "_EXACT_UP_TO", 0)
+    monkeypatch.setattr(search_module, "_SAMPLE", 400)
+    monkeypatch.setattr(search_module, "_DEAREST_CELLS", np.inf)
+    doubled = np.concatenate([faces, faces[:50]])
+    pairs = as_pairs(np.array([4_000]), np.array([4_049]), len(doubled))
+    with_pairs = build_knn_graph(doubled, 4, pairs=pairs)
+    np.testing.assert_array_equal(with_pairs.neighbours, build_knn_graph(doubled, 4).neighbours)

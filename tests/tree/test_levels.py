@@ -262,3 +262,21 @@ def test_a_large_level_that_merges_next_to_nothing_is_the_last(monkeypatch):
     assert len(cut) == 2  # the points themselves are never the last
     monkeypatch.setattr(levels, "LARGE_LEVEL", 10**6)
     assert len(list(walk_levels(features, score, Rules(k=3)))) == len(whole)
+
+
+def test_linked_super_nodes_are_named_to_the_search():
+    features, labels = make_identities(spread=0.3, seed=0)
+    told = []
+
+    def search(points, k, **how):
+        told.append((len(points), how))
+        return build_knn_graph(points, k, **how)
+
+    rules = Rules(k=3, keep_links=True)
+    Hierarchy.of_steps(walk_levels(features, score_with_labels(labels), rules, search=search))
+    assert told[0] == (len(features), {})
+    assert len(told) > 1
+    for n_nodes, how in told[1:]:
+        assert set(how) == {"recall", "pairs"}
+        assert how["pairs"].shape == (n_nodes, n_nodes)
+    assert told[1][1]["pairs"].nnz
