@@ -149,7 +149,11 @@ def _of_growth(rows: Sequence[Row]) -> str:
         if small and large:
             time = large["seconds"] / small["seconds"]
             memory = large["peak_memory"] / small["peak_memory"]
-            told.append(f"{method}: time {time:.1f} times, memory {memory:.1f} times")
+            processor = large["cpu_seconds"] / small["cpu_seconds"]
+            told.append(
+                f"{method}: time {time:.1f} times (CPU-seconds {processor:.1f}), "
+                f"memory {memory:.1f} times"
+            )
     return "; ".join(told)
 
 
@@ -176,7 +180,8 @@ def _of_peers(rows: Sequence[Row]) -> str:
 def _of_huge(rows: Sequence[Row]) -> str:
     some = [row for row in rows if row["dataset"].startswith(HUGE) and not row["error"]]
     return "; ".join(
-        f"{row['method']}: {row['seconds'] / 60:.0f} min, {row['peak_memory'] / 2**30:.1f} GiB"
+        f"{row['method']}: {row['seconds'] / 60:.0f} min ({row['cpu_seconds'] / 60:.0f} CPU-min), "
+        f"{row['peak_memory'] / 2**30:.1f} GiB"
         for row in some
     )
 

@@ -151,16 +151,17 @@ def test_the_last_row_counts_but_an_error_does_not_replace_a_result():
 
 def test_targets_are_told_by_the_rows():
     larger = {**ROW, "n": 1_270_000, "dataset": "imdb-like-1270000", "seconds": 240.0}
-    larger = {**larger, "peak_memory": 4 * 10**9, "stages": {"score": 63.5, "decode": 2.54}}
+    larger = {**larger, "cpu_seconds": 450.0, "peak_memory": 4 * 10**9}
+    larger = {**larger, "stages": {"score": 63.5, "decode": 2.54}}
     finch = {**ROW, "method": "FINCH", "seconds": 20.0, "k": None, "recall": None}
     huge = {**ROW, "n": 5_200_000, "dataset": "ms1m-like-5200000", "seconds": 3_600.0}
     text = render([ROW, larger, finch, huge], "# Scale")
     assert "1/11.5 (60 CPU-s), recall 0.960" in text
     assert "hilander (paper): 4.0 min, 4.0 GB" in text
     assert "50 s and 2.0 s" in text
-    assert "time 8.0 times, memory 4.0 times" in text
+    assert "time 8.0 times (CPU-seconds 7.5), memory 4.0 times" in text
     assert "1.50 of FINCH" in text
-    assert "hilander (paper): 60 min, 0.9 GiB" in text
+    assert "hilander (paper): 60 min (1 CPU-min), 0.9 GiB" in text
     assert "| training on 100 k x 128 | at most 15 minutes | not measured yet |" in text
 
 
