@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -48,10 +49,19 @@ def run_blocks(
         A GPU is given one block at a time.
     """
     blocks = list(blocks)
+    with hire_workers(alone=place.type != "cpu" or len(blocks) < 2) as workers, one_thread():
+        workers.map(function, blocks)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch work in the calling thread alone: with several, the last digits may differ."""
     n_threads = torch.get_num_threads()
-    with hire_workers(alone=place.type != "cpu" or len(blocks) < 2) as workers:
-        torch.set_num_threads(1)
-        try:
-            workers.map(function, blocks)
-        finally:
-            torch.set_num_threads(n_threads)
+    if n_threads == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(n_threads)

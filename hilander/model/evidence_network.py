@@ -34,7 +34,7 @@ from hilander.graph import (
 )
 from hilander.graph.evidence import SECOND_LOOK
 from hilander.graph.knn_graph import edge_blocks
-from hilander.model.device import choose_device, run_blocks
+from hilander.model.device import choose_device, one_thread, run_blocks
 
 _EDGE_BLOCK = 8_192  # the layers of a member for so many edges stay in the processor's cache
 _NUMBERS_PER_EDGE = 128  # evidence and layers, which a block shall hold in the cache
@@ -163,7 +163,7 @@ class Look(nn.Module):
         """Probabilities of shape (n_nodes, k) from evidence of shape (n_nodes, k, width)."""
         device = self.centre.device
         flat = torch.from_numpy(evidence.reshape(-1, evidence.shape[-1]))
-        with torch.inference_mode():
+        with torch.inference_mode(), one_thread():
             parts = [
                 torch.sigmoid(self(part.to(device))).cpu()
                 for part in torch.split(flat, _EDGE_BLOCK)

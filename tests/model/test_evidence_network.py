@@ -236,3 +236,21 @@ def test_a_width_that_is_no_width_is_refused(hidden):
 def test_a_numpy_width_becomes_a_plain_one():
     assert json.dumps(EvidenceSettings(np.int64(8)).to_dict()) == '{"hidden": 8, "members": 5}'
     assert EvidenceSettings.from_dict({"hidden": 8, "members": 2}) == EvidenceSettings(8, 2)
+
+
+def test_judgements_do_not_depend_on_the_number_of_threads_to_the_last_bit():
+    rng, before = np.random.default_rng(0), torch.get_num_threads()
+    torch.manual_seed(0)
+    looks = [Look(width, EvidenceSettings(hidden=16)).eval() for width in (24, 35, 39, 50)]
+    try:
+        for look in looks:
+            for n_edges in (*range(1, 40), 1_000, 9_000):
+                evidence = rng.standard_normal((n_edges, 1, len(look.centre)), dtype=np.float32)
+                found = []
+                for threads in (1, 2):
+                    torch.set_num_threads(threads)
+                    found.append(look.judge(evidence))
+                    assert torch.get_num_threads() == threads
+                np.testing.assert_array_equal(*found)
+    finally:
+        torch.set_num_threads(before)
