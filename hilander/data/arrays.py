@@ -50,6 +50,23 @@ def read_rows(X: npt.NDArray[Any], rows: slice) -> FloatArray:
     return np.asarray(X[rows], dtype=np.float32)
 
 
+def sort_by_group(groups: npt.NDArray[Any], n_groups: int) -> tuple[IntArray, IntArray]:
+    """Places of the entries of each group, group by group, and where each group begins.
+
+    Parameters
+    ----------
+    groups : ndarray of shape (n_entries,), ints from 0; 16-bit ones are sorted in linear time
+    n_groups : int
+
+    Returns
+    -------
+    places : ndarray of shape (n_entries,)
+    starts : ndarray of shape (n_groups + 1,)
+    """
+    sizes = np.bincount(groups, minlength=n_groups)
+    return np.argsort(groups, kind="stable"), np.concatenate([[0], np.cumsum(sizes)])
+
+
 def drop_pages(X: npt.NDArray[Any]) -> None:
     """Let go of the memory that reading a mapped file took; what is read again comes from disk.
 

@@ -172,7 +172,7 @@ def widen_cells(
     workers : Workers
     """
     wide = cells.without_friends
-    wider = _plan_margin(source, known, cells.centres, cells.needed, min(share, 1), workers)
+    wider = _plan_margin(source, known, cells.centres, cells.needed, share, workers)
     if wide is not None and wider.margin < wide.margin:
         return replace(wider, without_friends=wide)
     return wide or wider

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from hilander.data.arrays import BoolArray, FloatArray, IntArray
+from hilander.data.arrays import BoolArray, FloatArray, IntArray, sort_by_group
 from hilander.graph.row_source import Index32, RowSource
 from hilander.graph.workers import Workers
 
@@ -212,7 +212,5 @@ def sort_by_cell(cells: CellArray, n_lists: int) -> tuple[Index32, IntArray]:
     places : ndarray of shape (n_entries,), int32
     starts : ndarray of shape (n_lists + 1,)
     """
-    # numpy sorts 16-bit integers by counting, in linear time.
-    places = np.argsort(cells, kind="stable").astype(np.int32)
-    sizes = np.bincount(cells, minlength=n_lists)
-    return places, np.concatenate([[0], np.cumsum(sizes)])
+    places, starts = sort_by_group(cells, n_lists)
+    return places.astype(np.int32), starts

@@ -205,9 +205,10 @@ def _search_cells(
     """Search by cells, then among friends; the number of cells that a row looked into."""
     n_rows, width = len(joiner.source), known.neighbours.shape[1]
     _follow(search_cells(joiner, cells, plan), int(cells.pairs * n_rows), wish)
-    if cells.without_friends is None:
+    wide = cells.without_friends
+    if wide is None:
         return cells.probes
-    # Short beside the cells, and not kept: taken up again, a search does all of this anew.
+    # From here on nothing is kept: taken up again, a search does all of this anew.
     joiner = replace(joiner, progress=SearchProgress())
     if wish.pairs is not None:
         compare_pairs(joiner, wish.pairs)
@@ -219,10 +220,13 @@ def _search_cells(
         if recall >= aim:
             return cells.probes
         share = (share + aim) / 2 if share else _share_for_cells(before, recall, aim)
-        cells = _look_further(joiner, cells, share, plan, known, wish)
-        if cells.without_friends is None:
-            return cells.probes
-    return _look_further(joiner, cells, 1.0, plan, known, wish).probes
+        wider = widen_cells(joiner.source, known, cells, share, joiner.workers)
+        _look_further(joiner, cells, wider, plan, wish)
+        cells = wider
+        if cells is wide:
+            return wide.probes
+    _look_further(joiner, cells, wide, plan, wish)
+    return wide.probes
 
 
 def _share_for_cells(before: float, after: float, aim: float) -> float:
@@ -232,13 +236,11 @@ def _share_for_cells(before: float, after: float, aim: float) -> float:
 
 
 def _look_further(
-    joiner: Joiner, cells: CellPlan, share: float, plan: BlockPlan, known: KnownRows, wish: _Wish
-) -> CellPlan:
-    """Look into cells beyond those of a plan; gives the plan that includes them."""
-    wider = widen_cells(joiner.source, known, cells, share, joiner.workers)
+    joiner: Joiner, cells: CellPlan, wider: CellPlan, plan: BlockPlan, wish: _Wish
+) -> None:
+    """Look into those cells of a wider plan that are beyond the cells looked into."""
     n_more = int(max(0.0, wider.pairs - cells.pairs) * len(joiner.source))
     _follow(search_cells(joiner, wider, plan, beyond=cells.margin), n_more, wish)
-    return wider
 
 
 def _follow(steps: Iterable[int], total: int, wish: _Wish) -> None:

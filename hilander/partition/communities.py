@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from hilander.data.arrays import FloatArray, IntArray
+from hilander.data.arrays import FloatArray, IntArray, sort_by_group
 from hilander.errors import SettingError
 
 # How often Leiden goes over the whole graph; after some passes nothing changes any more.
@@ -145,7 +145,7 @@ def cut_between_components(
     ----------
     edges : WeightedEdges
     size : int
-        Nodes of a part, about; a larger component is a part of its own.
+        Nodes of a part, about; a component is never cut, however large.
 
     Yields
     ------
@@ -159,10 +159,11 @@ def cut_between_components(
     _, component = connected_components(links, directed=False)
     sizes = np.bincount(component)
     part_of = ((np.cumsum(sizes) - sizes) // size)[component]
-    nodes, node_starts = _sort_by_part(part_of)
-    at, edge_starts = _sort_by_part(part_of[edges.low], int(part_of.max()) + 1)
+    n_parts = int(part_of.max()) + 1
+    nodes, node_starts = sort_by_group(part_of, n_parts)
+    at, edge_starts = sort_by_group(part_of[edges.low], n_parts)
     place = np.empty(edges.n_nodes, dtype=np.int64)
-    for number in range(len(node_starts) - 1):
+    for number in range(n_parts):
         some = nodes[node_starts[number] : node_starts[number + 1]]
         if not len(some):
             continue
@@ -170,12 +171,6 @@ def cut_between_components(
         chosen = at[edge_starts[number] : edge_starts[number + 1]]
         ends = place[edges.low[chosen]], place[edges.high[chosen]]
         yield some, WeightedEdges(len(some), *ends, edges.weight[chosen])
-
-
-def _sort_by_part(part: IntArray, n_parts: int = 0) -> tuple[IntArray, IntArray]:
-    """Places of the entries of each part, part by part, and where each part begins."""
-    sizes = np.bincount(part, minlength=n_parts)
-    return np.argsort(part, kind="stable"), np.concatenate([[0], np.cumsum(sizes)])
 
 
 def find_by_infomap(edges: WeightedEdges, seed: int = 0) -> IntArray:

@@ -170,8 +170,8 @@ def test_given_pairs_are_compared_for_both_rows(product):
     np.fill_diagonal(cosine, -np.inf)
     row, column = np.triu_indices(40, 1)
     lists = NearestLists(40, 3)
-    compare_pairs(Joiner(RowSource(points), lists, Workers(None, product), 2),
-                  as_pairs(row, column, 40))  # fmt: skip
+    joiner = Joiner(RowSource(points), lists, Workers(None, product), 2)
+    compare_pairs(joiner, as_pairs(row, column, 40))
     np.testing.assert_array_equal(lists.column, np.argsort(-cosine, axis=1)[:, :3])
 
 
