@@ -2,6 +2,7 @@
 
     python -m benchmarks.quality ablation [--dataset NAME ...] [--seeds 0 1 2]
     python -m benchmarks.quality identities [--dataset NAME ...] [--seeds 0 1 2] [--numbers 50 100]
+                                         [--starts nothing box]
     python -m benchmarks.quality render              # the tables of docs/quality.md
 
 Every row is trained and tuned on the train file alone. The parts are added one by one: the paper's
@@ -131,7 +132,10 @@ def run_ablation(name: str, seed: int) -> Iterator[dict[str, Any]]:
 
 
 def run_identities(
-    name: str, seed: int, numbers: Sequence[int] = N_IDENTITIES
+    name: str,
+    seed: int,
+    numbers: Sequence[int] = N_IDENTITIES,
+    starts: Sequence[str] = STARTS,
 ) -> Iterator[dict[str, Any]]:
     """Rows of models that saw fewer identities, from nothing and from the model in the box.
 
@@ -142,7 +146,7 @@ def run_identities(
     counts = sorted({min(n, len(order)) for n in numbers})
     for n in counts:
         some = np.isin(labels, order[:n])
-        for variant in STARTS:
+        for variant in starts:
             began = time.process_time()
             start = find_box(DOMAIN_OF[name]) if variant == "box" else "nothing"
             model = HiLander(random_state=seed, start=start).fit(features[some], labels[some])
@@ -240,11 +244,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--dataset", nargs="+", choices=list(SHARED), default=list(SHARED))
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(SEEDS)))
     parser.add_argument("--numbers", type=int, nargs="+", default=N_IDENTITIES)
+    parser.add_argument("--starts", nargs="+", choices=STARTS, default=STARTS)
     args = parser.parse_args(arguments)
     if args.command == "render":
         render()
         return 0
-    identities = partial(run_identities, numbers=args.numbers)
+    identities = partial(run_identities, numbers=args.numbers, starts=args.starts)
     run = {"ablation": run_ablation, "identities": identities}[args.command]
     for seed in args.seeds:
         for name in args.dataset:

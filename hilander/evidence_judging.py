@@ -42,6 +42,8 @@ class Judge:
     device : str
     most_points : int
         Of an episode.
+    as_they_are : sequence of Episode
+        More labelled sets to judge by, of which no others are made.
     """
 
     def __init__(
@@ -53,25 +55,34 @@ class Judge:
         seed: int = 0,
         device: str = "auto",
         most_points: int = VALIDATION_POINTS,
+        as_they_are: Sequence[Episode] = (),
     ) -> None:
         self.rules = rules
         rng = np.random.default_rng([seed, 3])
+        made = [
+            one for unseen in held_out for one in make_validation_episodes(unseen, rng, most_points)
+        ]
         self.episodes = [
             one
-            for unseen in held_out
-            for one in make_validation_episodes(unseen, rng, most_points)
+            for one in [*made, *as_they_are]
             if len(one.labels) > rules.k and len(np.unique(one.labels)) > 1
         ]
         self.graphs = [build_knn_graph(one.features, rules.k) for one in self.episodes]
         self.scores = [remember_first(EvidencePredictor(network, device)) for _ in self.graphs]
 
-    def choose(self) -> tuple[Rules, list[dict[str, Any]]]:
-        """Choose p_tau for the points, then that of the merges; the table holds all tries."""
+    def choose(self, careful: float = 0.0) -> tuple[Rules, list[dict[str, Any]]]:
+        """Choose p_tau for the points, then that of the merges; the table holds all tries.
+
+        Parameters
+        ----------
+        careful : float
+            What of F may be given up for more careful merges.
+        """
         cautious = replace(self.rules, p_tau_merge=max(MERGE_GRID))
         table = [self.try_rules(replace(cautious, p_tau=p_tau)) for p_tau in P_TAU_GRID]
         chosen = replace(cautious, p_tau=find_peak(table))
         merges = [self.try_rules(replace(chosen, p_tau_merge=p_tau)) for p_tau in MERGE_GRID]
-        chosen = replace(chosen, p_tau_merge=take_best(merges, "p_tau_merge"))
+        chosen = replace(chosen, p_tau_merge=take_careful(merges, "p_tau_merge", careful))
         return chosen, table + merges
 
     def try_rules(self, rules: Rules) -> dict[str, Any]:
@@ -115,9 +126,10 @@ def find_peak(rows: list[dict[str, Any]]) -> float:
     return round(float(1 / (1 + np.exp(-peak))), 2)
 
 
-def take_best(rows: list[dict[str, Any]], name: str) -> float:
-    """The threshold of the best try; of equals the most careful."""
-    return float(max(rows, key=lambda row: (row["f"], row[name]))[name])
+def take_careful(rows: list[dict[str, Any]], name: str, spare: float = 0.0) -> float:
+    """The most careful threshold whose try is at most `spare` below the best."""
+    best = max(row["f"] for row in rows)
+    return float(max(row[name] for row in rows if row["f"] >= best - spare))
 
 
 def make_validation_episodes(

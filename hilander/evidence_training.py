@@ -197,8 +197,10 @@ def train_on_episodes(
     """Train all four looks on labelled sets, each with the k of its own or the plan's."""
     network = begin_network(plan)
     seen, history = train_on_points(network, made, plan, stages, stage)
-    clusters = look_at_clusters(network, seen, plan)
-    history += train_on_clusters(network, clusters, plan, stages, stage)
+    # What many sets have taught of sizes, one set would unteach.
+    if plan.start is None or not network.settings.beside_others:
+        clusters = look_at_clusters(network, seen, plan)
+        history += train_on_clusters(network, clusters, plan, stages, stage)
     return network.eval(), history
 
 
@@ -237,7 +239,7 @@ def begin_network(plan: EvidencePlan) -> EvidenceNetwork:
     if plan.start is None:
         return make_evidence_network(plan.network, plan.seed)
     network = read_model(Path(plan.start)).network
-    if not isinstance(network, EvidenceNetwork) or network.settings != plan.network:
+    if not isinstance(network, EvidenceNetwork) or not network.settings.is_shaped(plan.network):
         raise ModelError(
             f"the model in {plan.start} is not of the shape that is to be trained, {plan.network}; "
             'use start="nothing", or give it the same method and hidden'
@@ -286,11 +288,17 @@ def look_at_clusters(
         score = remember_first(EvidencePredictor(network, plan.device))
         rules = replace(plan.rules, p_tau_rise=0.0)
         ways = [replace(rules, decoder=decoder, p_tau=p_tau) for decoder, p_tau in OWN_WAYS]
-        yield from look_at_merged(episode, graph, score, ways)
+        beside_others = network.settings.beside_others
+        yield from look_at_merged(episode, graph, score, ways, beside_others=beside_others)
 
 
 def look_at_merged(
-    episode: Episode, graph: KnnGraph, score: Scorer, ways: Sequence[Rules]
+    episode: Episode,
+    graph: KnnGraph,
+    score: Scorer,
+    ways: Sequence[Rules],
+    *,
+    beside_others: bool = False,
 ) -> Iterator[Sight]:
     """Super-nodes of an episode's points, made in some ways, an identity to each by majority.
 
@@ -304,19 +312,27 @@ def look_at_merged(
             continue
         upper = steps[1]
         identity = majority_identity(steps[0], episode.labels)
-        evidence = weigh_edges(upper.graph, upper.nodes, background)
+        evidence = weigh_edges(upper.graph, upper.nodes, background, beside_others=beside_others)
         same = identity[upper.graph.neighbours] == identity[:, None]
         yield Sight(upper.graph, Examples(evidence, same, episode.weight))
 
 
-def choose_whitening(features: FloatArray, labels: IntArray, k: int, seed: int) -> float | None:
+def choose_whitening(
+    features: FloatArray,
+    labels: IntArray,
+    k: int,
+    seed: int,
+    *,
+    ridges: Sequence[float] = RIDGES,
+    least_gain: float = LEAST_GAIN,
+) -> float | None:
     """The ridge with which whitening helps identities it was not learnt on, or None.
 
     Half of the identities teach a whitening, the other half judge it: by how well affinity ranks
     the edges of their k-NN graph (average precision), over two halvings.
     """
     identities = np.unique(labels)
-    gains = np.zeros(len(RIDGES))
+    gains = np.zeros(len(ridges))
     for turn in range(2):
         rng = np.random.default_rng([seed, 4, turn])
         taught = np.isin(labels, rng.permutation(identities)[: len(identities) // 2])
@@ -328,11 +344,11 @@ def choose_whitening(features: FloatArray, labels: IntArray, k: int, seed: int) 
         if len(np.unique(known)) < FEWEST_SOURCES or np.bincount(known).max() < 3:
             return None
         plain = rank_edges(unseen, k)
-        for number, ridge in enumerate(RIDGES):
+        for number, ridge in enumerate(ridges):
             transform = whiten_within(features[taught], known, ridge)
             moved = replace(unseen, features=unit_rows(unseen.features @ transform))
             gains[number] += (rank_edges(moved, k) - plain) / 2
-    return RIDGES[int(gains.argmax())] if gains.max() > LEAST_GAIN else None
+    return ridges[int(gains.argmax())] if gains.max() > least_gain else None
 
 
 def rank_edges(episode: Episode, k: int) -> float:

@@ -12,7 +12,7 @@ from hilander.evidence_judging import (
     Judge,
     find_peak,
     make_validation_episodes,
-    take_best,
+    take_careful,
 )
 from hilander.model.evidence_learning import make_evidence_network
 from hilander.model.evidence_network import EvidencePredictor, EvidenceSettings
@@ -92,6 +92,19 @@ def test_several_sets_are_judged_together_and_the_seed_says_which_are_made(label
     )
 
 
+def test_sets_can_be_judged_by_as_they_are(labelled, network):
+    other = Episode(*make_identities(n_identities=20, size=8, dim=24, spread=0.35, seed=1))
+    lone = Episode(np.eye(4, dtype=np.float32), np.arange(4))
+    alone = Judge(network, [labelled], RULES, most_points=60)
+    both = Judge(network, [labelled], RULES, most_points=60, as_they_are=[other, lone])
+    assert both.episodes[-1] is other
+    assert len(both.episodes) == len(both.scores) == len(alone.episodes) + 1
+    own = Judge(network, [], RULES, as_they_are=[other]).try_rules(RULES)["f"]
+    weight = sum(episode.weight for episode in alone.episodes)
+    expected = (weight * alone.try_rules(RULES)["f"] + own) / (weight + 1)
+    assert both.try_rules(RULES)["f"] == pytest.approx(expected)
+
+
 def test_a_set_with_nothing_to_judge_by_scores_nothing(network):
     lone = Episode(np.eye(4, dtype=np.float32), np.arange(4))
     judge = Judge(network, [lone], RULES)
@@ -136,9 +149,18 @@ def test_of_merges_the_best_is_taken_and_of_equals_the_most_careful():
     def rows(*scores):
         return [{"p_tau_merge": tau, "f": f} for tau, f in zip(MERGE_GRID, scores, strict=True)]
 
-    assert take_best(rows(0.8, 0.7, 0.6), "p_tau_merge") == MERGE_GRID[0]
-    assert take_best(rows(0.8, 0.8, 0.6), "p_tau_merge") == MERGE_GRID[1]
-    assert take_best(rows(0.8, 0.8, 0.8), "p_tau_merge") == MERGE_GRID[2]
+    assert take_careful(rows(0.8, 0.7, 0.6), "p_tau_merge") == MERGE_GRID[0]
+    assert take_careful(rows(0.8, 0.8, 0.6), "p_tau_merge") == MERGE_GRID[1]
+    assert take_careful(rows(0.8, 0.8, 0.8), "p_tau_merge") == MERGE_GRID[2]
+
+
+def test_a_little_of_f_may_be_given_up_for_more_careful_merges(labelled, network):
+    rows = [{"p_tau_merge": tau, "f": f} for tau, f in ((0.4, 0.8), (0.6, 0.795), (0.9, 0.75))]
+    assert take_careful(rows, "p_tau_merge", 0.01) == 0.6
+    assert take_careful(rows, "p_tau_merge", 0.001) == 0.4
+    assert take_careful(rows, "p_tau_merge", 0.1) == 0.9
+    judge = Judge(network, [labelled], RULES, most_points=60)
+    assert judge.choose(careful=1.0)[0].p_tau_merge == max(MERGE_GRID)
 
 
 def test_validation_knows_the_sizes_at_hand_and_many_identities_as_hard_as_the_real(labelled):

@@ -10,7 +10,7 @@ from hilander import evidence_judging, evidence_training
 from hilander.data import make_identities
 from hilander.data.episodes import Episode
 from hilander.errors import SettingError
-from hilander.evidence_judging import Judge, find_peak, take_best
+from hilander.evidence_judging import Judge, find_peak, take_careful
 from hilander.evidence_training import (
     OWN_WAYS,
     RIDGES,
@@ -95,7 +95,7 @@ def test_the_table_holds_every_try_and_the_choice(learned):
     assert [row["p_tau_merge"] for row in merges] == list(MERGE_GRID)
     assert {row["p_tau_merge"] for row in points} == {max(MERGE_GRID)}
     assert {row["p_tau"] for row in merges} == {find_peak(points)} == {learned.rules.p_tau}
-    assert learned.rules.p_tau_merge == take_best(merges, "p_tau_merge")
+    assert learned.rules.p_tau_merge == take_careful(merges, "p_tau_merge")
     for row in table:
         assert row["f"] == pytest.approx((row["pairwise_f"] + row["bcubed_f"]) / 2)
     assert learned.rules == replace(

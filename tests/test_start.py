@@ -147,7 +147,20 @@ def test_a_start_that_is_asked_for_is_taken_whatever_the_identities(n, tmp_path)
 def test_the_model_in_the_box_has_the_shape_that_is_trained_by_default(labelled):
     plan = make_plan(HiLander(), *labelled)
     assert plan.start == str(BOX)
-    assert begin_network(plan).settings == plan.network
+    assert begin_network(plan).settings.is_shaped(plan.network)
+
+
+def test_what_super_nodes_show_is_the_business_of_the_model_that_is_started_from(
+    labelled, tmp_path
+):
+    shape = EvidenceSettings(hidden=8, beside_others=True)
+    write_model(StoredModel(make_evidence_network(shape, 0), {}, {}), tmp_path)
+    first = make_evidence_network(shape, 0)
+    more = learn_by_evidence(*labelled, replace(PLAN, start=str(tmp_path)))
+    assert more.network.settings == shape
+    assert len(more.history) == 2 * 2
+    assert not equal(more.network.points, first.points)
+    assert equal(more.network.clusters, first.clusters)  # one set would unteach them sizes
 
 
 def test_the_start_is_planned_for_the_default_method_alone(labelled, monkeypatch):
@@ -200,7 +213,7 @@ def test_the_command_starts_where_it_is_told(train, tmp_path):
     assert train("auto") == 0
     plain, more, auto = (HiLander.load(tmp_path / name) for name in ("plain", "more", "auto"))
     assert (plain.start, more.start, auto.start) == ("nothing", f"{tmp_path}/plain", "auto")
-    assert [len(model.history_) for model in (plain, more, auto)] == [12, 8, 8]
+    assert [len(model.history_) for model in (plain, more, auto)] == [12, 8, 4]
 
 
 def test_the_command_refuses_a_start_of_another_shape_and_for_the_papers_model(

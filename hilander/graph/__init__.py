@@ -1,11 +1,10 @@
 """k-NN search and the (n, k) graph; edge scores from labels."""
 
+from hilander.graph.background import Background, measure_background
 from hilander.graph.evidence import (
-    Background,
     EdgeEvidence,
     SecondEvidence,
     look_again,
-    measure_background,
     n_evidence,
     weigh_edges,
 )

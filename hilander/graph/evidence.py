@@ -7,22 +7,27 @@ from it does not depend on the width of the embeddings, and little on the embedd
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
-from hilander.data.arrays import FloatArray, read_rows, row_blocks
+from hilander.data.arrays import FloatArray, row_blocks
+from hilander.graph.background import Background
 from hilander.graph.common_neighbours import CommonLinks, CommonLists, compare_lists, rank_back
-from hilander.graph.edges import dot_block, dot_edges, edge_matrix, logit_of, look_up, unit_rows
+from hilander.graph.edges import dot_block, edge_matrix, logit_of, unit_rows
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
 from hilander.graph.nodes import Nodes
 from hilander.graph.row_source import RowSource
+from hilander.graph.super_evidence import (
+    LINK_EVIDENCE,
+    SET_EVIDENCE,
+    SIZE_EVIDENCE,
+    compare_links,
+    compare_sizes,
+    compare_with_set,
+)
 from hilander.graph.workers import hire_workers
 
 CLOSE = 5  # how many neighbours count as the closest ones
-_ROW_BLOCK = 4_096
-_BACKGROUND_PAIRS = 100_000
 _TRACE = np.float32(1e-6)  # added to every link, so that one of 0 is still a link
 
 EDGE_EVIDENCE = (
@@ -51,15 +56,6 @@ EDGE_EVIDENCE = (
     "close_i_to_j",
     "close_to_close",
 )
-SIZE_EVIDENCE = ("smaller", "larger", "tightness_i", "tightness_j", "average_linkage")
-LINK_EVIDENCE = (
-    "crossing",
-    "crossing_share",
-    "crossing_mean",
-    "crossing_best",
-    "crossing_linkage",
-    "crossing_log_odds",
-)
 SECOND_LOOK = (
     "logit",
     "logit_best_way",
@@ -79,60 +75,9 @@ SECOND_LOOK = (
 )
 
 
-@dataclass(frozen=True)
-class Background:
-    """Cosine of two random points: what "not alike" looks like in these data.
-
-    Parameters
-    ----------
-    centre : float
-        Median, which a few large identities do not move.
-    """
-
-    centre: float
-
-    def rise(self, cosine: FloatArray) -> FloatArray:
-        """How far a cosine stands above the background: 0 at it, 1 for equal points."""
-        return (cosine - np.float32(self.centre)) / np.float32(1 - self.centre)
-
-
-def measure_background(features: FloatArray, seed: int = 0) -> Background:
-    """Look at random pairs of points, the same ones in whatever order the points come.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_points, dim)
-        L2-normalised rows.
-    seed : int
-    """
-    rng = np.random.default_rng(seed)
-    pairs = rng.integers(len(features), size=(2, _BACKGROUND_PAIRS))
-    # Places in the order by cosine to the mean, not row numbers, which say nothing about a point.
-    order = np.argsort(_cosine_to_mean(features))
-    left, right = order[pairs[:, pairs[0] != pairs[1]]]
-    source = RowSource(features)
-    cosine = np.concatenate(
-        [
-            np.einsum("id,id->i", source.take(left[part]), source.take(right[part]))
-            for part in (slice(at, at + _ROW_BLOCK) for at in range(0, len(left), _ROW_BLOCK))
-        ]
-    )
-    return Background(min(float(np.median(cosine)), 0.95))
-
-
-def _cosine_to_mean(features: FloatArray) -> npt.NDArray[np.float64]:
-    """Product of every row with the mean row, shape (n_points,)."""
-    blocks = list(row_blocks(*features.shape))
-    total = np.zeros(features.shape[1])
-    for rows in blocks:
-        total += read_rows(features, rows).sum(axis=0, dtype=np.float64)
-    mean = total / len(features)
-    return np.concatenate(
-        [np.einsum("id,d->i", read_rows(features, rows), mean) for rows in blocks]
-    )
-
-
-def weigh_edges(graph: KnnGraph, nodes: Nodes, background: Background) -> FloatArray:
+def weigh_edges(
+    graph: KnnGraph, nodes: Nodes, background: Background, *, beside_others: bool = False
+) -> FloatArray:
     """Evidence of every edge.
 
     Parameters
@@ -141,13 +86,17 @@ def weigh_edges(graph: KnnGraph, nodes: Nodes, background: Background) -> FloatA
     nodes : Nodes of the same length
         If they have `links`, the evidence of super-nodes is added.
     background : Background of the points
+    beside_others : bool
+        Whether super-nodes show their sizes beside those of all the others, too.
 
     Returns
     -------
     evidence : ndarray of shape (n_nodes, k, n_evidence), float32
-        Columns `EDGE_EVIDENCE`, and for super-nodes `SIZE_EVIDENCE` and `LINK_EVIDENCE`.
+        Columns `EDGE_EVIDENCE`, and for super-nodes `SIZE_EVIDENCE`, `LINK_EVIDENCE` and, if
+        asked for, `SET_EVIDENCE`.
     """
-    return EdgeEvidence(graph, nodes, background).of(slice(0, graph.n_nodes))
+    evidence = EdgeEvidence(graph, nodes, background, beside_others=beside_others)
+    return evidence.of(slice(0, graph.n_nodes))
 
 
 class EdgeEvidence:
@@ -157,19 +106,28 @@ class EdgeEvidence:
 
     Parameters
     ----------
-    graph, nodes, background
+    graph, nodes, background, beside_others
         As for `weigh_edges`.
     """
 
-    def __init__(self, graph: KnnGraph, nodes: Nodes, background: Background) -> None:
+    def __init__(
+        self,
+        graph: KnnGraph,
+        nodes: Nodes,
+        background: Background,
+        *,
+        beside_others: bool = False,
+    ) -> None:
         self.graph, self.background = graph, background
         self.super_nodes = nodes.links is not None
         self.lists = compare_lists(graph, min(CLOSE, graph.k))
         self._of_nodes = _summarise_affinities(graph, background)
         self._of_edges = _compare_surroundings(graph, nodes, background)
         if nodes.links is not None:
-            self._of_edges += _compare_sizes(graph, nodes, background)
-            self._of_edges += _compare_links(graph, nodes, background)
+            self._of_edges += compare_sizes(graph, nodes, background)
+            self._of_edges += compare_links(graph, nodes, background)
+            if beside_others:
+                self._of_edges += compare_with_set(graph, nodes)
 
     def of(self, rows: slice) -> FloatArray:
         """Evidence of the edges of consecutive nodes, shape (block, k, n_evidence)."""
@@ -189,10 +147,12 @@ def _side_by_side(columns: list[FloatArray]) -> FloatArray:
     return evidence
 
 
-def n_evidence(*, super_nodes: bool) -> int:
+def n_evidence(*, super_nodes: bool, beside_others: bool = False) -> int:
     """Number of columns that `weigh_edges` gives."""
-    extra = len(SIZE_EVIDENCE) + len(LINK_EVIDENCE) if super_nodes else 0
-    return len(EDGE_EVIDENCE) + extra
+    if not super_nodes:
+        return len(EDGE_EVIDENCE)
+    names = EDGE_EVIDENCE + SIZE_EVIDENCE + LINK_EVIDENCE
+    return len(names) + (len(SET_EVIDENCE) if beside_others else 0)
 
 
 def _summarise_affinities(graph: KnnGraph, background: Background) -> FloatArray:
@@ -271,43 +231,6 @@ def _compare_around(graph: KnnGraph, own: FloatArray, reach: int) -> list[FloatA
         workers.map(look_around, blocks)
         workers.map(compare, blocks)
     return [to_around, from_around, both]
-
-
-def _compare_sizes(graph: KnnGraph, nodes: Nodes, background: Background) -> list[FloatArray]:
-    """Sizes and tightness of two super-nodes, and the mean cosine of all their pairs of points."""
-    size = np.log(nodes.size.astype(np.float32))
-    average = nodes.average
-    tightness = np.linalg.norm(average, axis=1)
-    here, there = np.broadcast_to(size[:, None], graph.affinity.shape), size[graph.neighbours]
-    return [
-        np.minimum(here, there),
-        np.maximum(here, there),
-        np.broadcast_to(tightness[:, None], graph.affinity.shape),
-        tightness[graph.neighbours],
-        background.rise(dot_edges(average, average, graph)),
-    ]
-
-
-def _compare_links(graph: KnnGraph, nodes: Nodes, background: Background) -> list[FloatArray]:
-    """Columns `LINK_EVIDENCE` for every edge of a graph of super-nodes, each (n_nodes, k)."""
-    links = nodes.links
-    if links is None:
-        raise ValueError("the nodes have no links")
-    count = look_up(links.count, graph)
-    some = np.maximum(count, np.float32(1))
-    smaller = np.minimum(nodes.size[:, None], nodes.size[graph.neighbours]).astype(np.float32)
-
-    def rise(cosine: FloatArray) -> FloatArray:
-        return np.where(count > 0, background.rise(cosine), np.float32(0))
-
-    return [
-        np.log1p(count),
-        np.minimum(count / (smaller * graph.k), 2),
-        rise((look_up(links.affinity, graph) / some).astype(np.float32)),
-        rise(look_up(links.best, graph)),
-        (look_up(links.linkage, graph) / some).astype(np.float32),
-        (look_up(links.log_odds, graph) / np.sqrt(some)).astype(np.float32),
-    ]
 
 
 def look_again(graph: KnnGraph, linkage: FloatArray) -> FloatArray:

@@ -53,16 +53,27 @@ class EvidenceSettings:
     members : int
         Small networks in each look, whose logits are averaged. Where the data are unlike the
         training set they disagree, and their mean is more careful than any one of them.
+    beside_others : bool
+        Whether super-nodes show their sizes beside those of all others. It takes many sets of many
+        sizes to learn what that says; from one labelled set its own sizes would be learnt.
     """
 
     hidden: int = 32
     members: int = 5
+    beside_others: bool = False
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
+        if not isinstance(self.beside_others, bool):
+            raise SettingError(f"beside_others={self.beside_others!r} must be True or False")
+        for name in ("hidden", "members"):
+            value = getattr(self, name)
             if not isinstance(value, Integral) or value < 1:
                 raise SettingError(f"{name}={value!r} must be a whole number >= 1")
             object.__setattr__(self, name, int(value))  # a numpy integer has no place in JSON
+
+    def is_shaped(self, other: EvidenceSettings) -> bool:
+        """Whether layers are as wide and as many; what super-nodes show may differ."""
+        return (self.hidden, self.members) == (other.hidden, other.members)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the settings as plain values for JSON."""
@@ -71,7 +82,7 @@ class EvidenceSettings:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> EvidenceSettings:
         """Rebuild settings from `to_dict`."""
-        if set(values) != {"hidden", "members"}:
+        if set(values) | {"beside_others"} != {"hidden", "members", "beside_others"}:
             raise ModelError(f"the model's settings {sorted(values)} are not of this version")
         return cls(**values)
 
@@ -184,7 +195,7 @@ class EvidenceNetwork(nn.Module):
         super().__init__()
         self.settings = settings
         for name, super_nodes in (("points", False), ("clusters", True)):
-            width = n_evidence(super_nodes=super_nodes)
+            width = n_evidence(super_nodes=super_nodes, beside_others=settings.beside_others)
             looks = nn.ModuleList([Look(width, settings), Look(width + len(SECOND_LOOK), settings)])
             self.add_module(name, looks)
 
@@ -268,7 +279,8 @@ class EvidencePredictor:
         if not super_nodes or self._background is None:
             self._background = measure_background(nodes.identity)
         network = self.network.to(choose_device(self.device)).eval()
-        evidence = EdgeEvidence(graph, nodes, self._background)
+        beside_others = network.settings.beside_others
+        evidence = EdgeEvidence(graph, nodes, self._background, beside_others=beside_others)
         linkage = join_copies(graph, network.judge_blocks(graph, evidence))
         return EdgeScores(linkage, edge_density(graph.affinity, linkage))
 

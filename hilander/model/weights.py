@@ -86,7 +86,10 @@ def read_model(folder: Path) -> StoredModel:
         network.load_state_dict(weights)
     except RuntimeError as error:
         reason = str(error).splitlines()[-1].strip()
-        raise ModelError(f"{path} does not fit the settings beside it: {reason}") from error
+        raise ModelError(
+            f"{path} does not fit the settings beside it, or is of another version: {reason}; "
+            "restore it or train again"
+        ) from error
     arrays = {k.removeprefix(_ARRAY): v for k, v in tensors.items() if k.startswith(_ARRAY)}
     return StoredModel(network.eval(), arrays, description)
 

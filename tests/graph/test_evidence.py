@@ -23,6 +23,7 @@ from hilander.graph.evidence import (
     EDGE_EVIDENCE,
     LINK_EVIDENCE,
     SECOND_LOOK,
+    SET_EVIDENCE,
     SIZE_EVIDENCE,
     Background,
 )
@@ -58,7 +59,8 @@ def level(request, points):
 
 
 def column(evidence, name):
-    return evidence[..., (*EDGE_EVIDENCE, *SIZE_EVIDENCE, *LINK_EVIDENCE).index(name)]
+    names = (*EDGE_EVIDENCE, *SIZE_EVIDENCE, *LINK_EVIDENCE, *SET_EVIDENCE)
+    return evidence[..., names.index(name)]
 
 
 def every_edge(graph):
@@ -70,13 +72,16 @@ def every_edge(graph):
 # The columns.
 
 
-def test_there_are_as_many_columns_as_names(level):
+@pytest.mark.parametrize("beside_others", [False, True])
+def test_there_are_as_many_columns_as_names(level, beside_others):
     graph, nodes, background = level
-    evidence = weigh_edges(graph, nodes, background)
+    evidence = weigh_edges(graph, nodes, background, beside_others=beside_others)
     super_nodes = nodes.links is not None
     names = EDGE_EVIDENCE + (SIZE_EVIDENCE + LINK_EVIDENCE if super_nodes else ())
+    names += SET_EVIDENCE if super_nodes and beside_others else ()
     assert evidence.shape == (graph.n_nodes, graph.k, len(names))
-    assert len(names) == n_evidence(super_nodes=super_nodes) == len(set(names))
+    expected = n_evidence(super_nodes=super_nodes, beside_others=beside_others)
+    assert len(names) == expected == len(set(names))
     assert evidence.dtype == np.float32
     assert np.isfinite(evidence).all()
 
@@ -183,6 +188,27 @@ def test_super_nodes_are_compared_by_their_points(points):
         for name, value in expected.items():
             assert column(evidence, name)[node, place] == pytest.approx(value, abs=1e-4), name
     assert 0 < unlinked < graph.neighbours.size
+
+
+def test_super_nodes_are_compared_with_all_the_others(points):
+    graph, nodes, labels = cluster_points(points)
+    evidence = weigh_edges(graph, nodes, measure_background(points), beside_others=True)
+    size = np.bincount(labels)
+    of_points = np.sort(np.log(size[labels]))  # the size of each point's cluster
+    usual, large = of_points[[(len(labels) - 1) // 2, int(np.ceil(0.9 * len(labels))) - 1]]
+    for node, place, other in every_edge(graph):
+        small, big = np.log(sorted((size[node], size[other])))
+        joined = np.log(size[node] + size[other])
+        expected = {
+            "smaller_beside_usual": small - usual,
+            "larger_beside_usual": big - usual,
+            "joined_beside_usual": joined - usual,
+            "joined_beside_large": joined - large,
+            "large_beside_usual": large - usual,
+            "size_spread": of_points.std(),
+        }
+        for name, value in expected.items():
+            assert column(evidence, name)[node, place] == pytest.approx(value, abs=1e-5), name
 
 
 @pytest.mark.parametrize("numbers", [1, 500])

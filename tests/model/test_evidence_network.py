@@ -31,14 +31,18 @@ from hilander.model.weights import StoredModel, build_network, read_model, write
 from hilander.partition import merge_nodes
 
 
-@pytest.fixture(scope="module")
-def network():
-    return make_evidence_network(EvidenceSettings(hidden=8), seed=0)
+@pytest.fixture(scope="module", params=[False, True], ids=["alone", "beside_others"])
+def network(request):
+    return make_evidence_network(EvidenceSettings(8, beside_others=request.param), seed=0)
 
 
 @pytest.fixture(scope="module")
 def points():
     return make_identities(n_identities=10, size=6, dim=8, spread=0.6, seed=0)[0]
+
+
+def beside(network):
+    return {"beside_others": network.settings.beside_others}
 
 
 def super_level(points, k=4):
@@ -53,7 +57,8 @@ def super_level(points, k=4):
 def test_every_look_takes_the_evidence_there_is(network):
     for super_nodes in (False, True):
         first, second = network.looks(super_nodes=super_nodes)
-        width = n_evidence(super_nodes=super_nodes)
+        beside_others = network.settings.beside_others
+        width = n_evidence(super_nodes=super_nodes, beside_others=beside_others)
         assert first.layers[0].weight.shape == (5, width, 8)
         assert len(first.centre) == width
         assert second.layers[0].weight.shape == (5, width + len(SECOND_LOOK), 8)
@@ -136,10 +141,12 @@ def test_judging_evidence_that_is_made_in_blocks_gives_the_same(
 ):
     background = measure_background(points)
     for graph, nodes in ((build_knn_graph(points, 4), start_nodes(points)), super_level(points)):
-        super_nodes = nodes.links is not None
-        whole = network.judge(graph, weigh_edges(graph, nodes, background), super_nodes=super_nodes)
+        seen, shown = (graph, nodes, background), beside(network)
+        whole = network.judge(
+            graph, weigh_edges(*seen, **shown), super_nodes=nodes.links is not None
+        )
         monkeypatch.setattr(knn_graph, "_CACHED_NUMBERS", numbers)
-        found = network.judge_blocks(graph, EdgeEvidence(graph, nodes, background))
+        found = network.judge_blocks(graph, EdgeEvidence(*seen, **shown))
         monkeypatch.undo()
         np.testing.assert_allclose(found, whole, atol=1e-5)
 
@@ -171,7 +178,7 @@ def test_super_nodes_are_judged_against_the_background_of_their_points(network, 
     predict = EvidencePredictor(network, "cpu")
     predict(build_knn_graph(points, 4), start_nodes(points))
     found = predict(graph, nodes).linkage
-    evidence = weigh_edges(graph, nodes, measure_background(points))
+    evidence = weigh_edges(graph, nodes, measure_background(points), **beside(network))
     expected = network.judge(graph, evidence, super_nodes=True)
     np.testing.assert_array_equal(found, expected)
 
@@ -234,8 +241,16 @@ def test_a_width_that_is_no_width_is_refused(hidden):
 
 
 def test_a_numpy_width_becomes_a_plain_one():
-    assert json.dumps(EvidenceSettings(np.int64(8)).to_dict()) == '{"hidden": 8, "members": 5}'
+    plain = '{"hidden": 8, "members": 5, "beside_others": false}'
+    assert json.dumps(EvidenceSettings(np.int64(8)).to_dict()) == plain
+
+
+def test_settings_from_before_there_was_evidence_of_the_whole_set_are_read():
     assert EvidenceSettings.from_dict({"hidden": 8, "members": 2}) == EvidenceSettings(8, 2)
+    given = {"hidden": 8, "members": 2, "beside_others": True}
+    assert EvidenceSettings.from_dict(given) == EvidenceSettings(8, 2, True)
+    with pytest.raises(SettingError, match="beside_others=1 must be True or False"):
+        EvidenceSettings(beside_others=1)
 
 
 def test_judgements_do_not_depend_on_the_number_of_threads_to_the_last_bit():

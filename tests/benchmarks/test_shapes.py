@@ -1,0 +1,55 @@
+"""The generated sets that the model in the box learns from."""
+
+import numpy as np
+import pytest
+
+from benchmarks.shapes import KINDS, _reach, draw_counts, draw_shape, fall_off, make_shaped
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_set_is_as_hard_as_it_was_drawn_to_be(seed):
+    # The last halving is the one that is kept, so a step of the scale is the precision.
+    goal = draw_shape(np.random.default_rng(seed), "even").hardness
+    features, labels = make_shaped(np.random.default_rng(seed), 1500, "even")
+    assert features.dtype == np.float32
+    assert np.isfinite(features).all()
+    assert features.any(axis=1).all()
+    assert len(features) == len(labels)
+    assert _reach(features.astype(np.float64), labels) == pytest.approx(goal, abs=0.06)
+
+
+def test_the_same_chance_makes_the_same_set_and_another_one_another():
+    one, same, other = (make_shaped(np.random.default_rng(seed), 300) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one[0], same[0])
+    np.testing.assert_array_equal(one[1], same[1])
+    assert one[0].shape != other[0].shape or not np.array_equal(one[0], other[0])
+
+
+def test_shapes_differ():
+    shapes = [draw_shape(np.random.default_rng(seed)) for seed in range(40)]
+    assert {shape.kind for shape in shapes} == set(KINDS)
+    assert len({shape.dim for shape in shapes}) == 4
+    assert {shape.warp for shape in shapes} == {"none", "relu", "tanh"}
+    hardness = [shape.hardness for shape in shapes]
+    assert min(hardness) < 0.65
+    assert max(hardness) > 0.9
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sizes_add_up_and_vary_as_their_kind_says(kind):
+    spread, singles = [], []
+    for seed in range(10):
+        counts = draw_counts(kind, 2000, np.random.default_rng(seed))
+        assert counts.min() >= 1
+        assert 2000 <= counts.sum() <= 2000 + 666
+        spread.append(np.log(counts).std())
+        singles.append((counts == 1).mean())
+    assert (max(spread) < 0.35) == kind.startswith("even")
+    assert (np.mean(singles) > 0.5) == (kind == "singles")
+
+
+def test_deviations_fall_off_and_add_up():
+    flat, steep = fall_off(10, 0.0, 4), fall_off(10, 1.5, 10)
+    np.testing.assert_allclose(flat, [0.5] * 4 + [0] * 6)
+    assert (np.diff(steep) < 0).all()
+    assert (steep**2).sum() == pytest.approx(1)
