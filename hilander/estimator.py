@@ -56,7 +56,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         of those; "infomap" does likewise (extra `infomap`); "contract" verifies all merges.
     whiten : bool or "auto"
         Weigh down directions in which members of one identity differ. "auto": for "evidence",
-        when it helps identities that it was not learnt on.
+        when it helps unseen identities; in the box, within a set's own clusters, likewise.
     features : {"identity", "average", "concat", "auto"}
         What a node shows the network: its peak's feature, the mean of its points, or both. "auto"
         chooses on held-out identities, which trains three networks more.
@@ -256,6 +256,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
             The input is checked at once, each level is worked out when it is asked for.
         """
         from hilander.budget import load_of, plan_memory
+        from hilander.own_preparation import suit_preparation
         from hilander.plans import rules_for
 
         check_is_fitted(self, "network_")
@@ -266,10 +267,9 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         )
         folder = getattr(work, "folder", None)
         plan = plan_memory(load_of(self, points, rules), memory, may_map=folder is not None)
-        prepared = plan.prepare(self.preparation_, points, folder)
+        prepared = plan.prepare(suit_preparation(self, points, rules, graph, work), points, folder)
         search = partial(build_knn_graph, verbose=self.verbose, memory=plan.search)
-        how = {"graph": graph, "search": search, "work": work, "memory": plan.score}
-        return self._walk(prepared, rules, **how)
+        return self._walk(prepared, rules, graph=graph, search=search, work=work, memory=plan.score)
 
     def predict(self, X: Any) -> IntArray:
         """Group embeddings and give the final partition.

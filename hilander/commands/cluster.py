@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hilander.commands.inputs import (
+    AUTO_YES_NO,
     add_decoder,
     add_device,
     add_input,
@@ -68,6 +69,7 @@ def add_parser(subparsers: Any) -> None:
         help="least probability of a link, 0 to 1 (default: the model's)",
     )
     add_decoder(parser, "the model's")
+    add_whiten(parser)
     parser.add_argument(
         "--early-stop",
         action="store_true",
@@ -95,6 +97,17 @@ def add_parser(subparsers: Any) -> None:
     )
     add_device(parser)
     parser.set_defaults(run=run)
+
+
+def add_whiten(parser: argparse.ArgumentParser) -> None:
+    """Add --whiten."""
+    parser.add_argument(
+        "--whiten",
+        choices=list(AUTO_YES_NO),
+        default="auto",
+        help="whiten embeddings within the clusters of a first look; for the model in the box, "
+        "others do what they learnt (default: auto, where it helps, and not with --graph)",
+    )
 
 
 @dataclass
@@ -147,6 +160,7 @@ def run(args: argparse.Namespace) -> int:
     log = Log()
     model = HiLander.load(args.model or BOX, device=args.device)
     model.verbose = not args.quiet
+    model.whiten = choose_whitening(model, args)
     log.note("load_model")
     file = read_input(args)
     log.note("read")
@@ -169,7 +183,8 @@ def run(args: argparse.Namespace) -> int:
         "features_column": args.features_column,
     }
     found = None if log.first is None else log.first.graph.search
-    described = describe_run(model, file, hierarchy, settings)
+    prepared = "" if log.work is None else log.work.preparation
+    described = describe_run(model, file, hierarchy, settings, prepared)
     described["search"] = None if found is None else asdict(found)
     content = RunContent(hierarchy, described, file, extras_of(file, log))
     write_run(args.output, content, log, as_csv=args.format == "csv")
@@ -184,8 +199,20 @@ def run(args: argparse.Namespace) -> int:
         )
         if found is not None and found.method != "exact":
             print(f"the search found {found.recall:.1%} of the neighbours ({found.method})")
-        print(f"model: {settings['model']}; run: {args.output}")
+        print(f"model: {settings['model']}, embeddings {prepared}; run: {args.output}")
     return 0
+
+
+def choose_whitening(model: HiLander, args: argparse.Namespace) -> Any:
+    """What is asked for, of a model that prepares each set by itself."""
+    from hilander.data import OwnPreparation
+
+    if args.whiten != "auto" and not isinstance(model.preparation_, OwnPreparation):
+        raise SettingError(
+            f"--whiten {args.whiten} is for the model in the box, {args.model} prepares embeddings "
+            "as it learnt to; leave it out"
+        )
+    return model.whiten if args.whiten == "auto" else AUTO_YES_NO[args.whiten]
 
 
 def cluster_file(
@@ -215,9 +242,13 @@ def cluster_file(
 
 
 def describe_run(
-    model: HiLander, file: EmbeddingFile, hierarchy: Hierarchy, settings: dict[str, Any]
+    model: HiLander,
+    file: EmbeddingFile,
+    hierarchy: Hierarchy,
+    settings: dict[str, Any],
+    prepared: str = "",
 ) -> dict[str, Any]:
-    """Everything about a run but its stages, for run.json."""
+    """Everything about a run but its stages, for run.json; `prepared` says how its points were."""
     import faiss
     import numpy
     import torch
@@ -233,7 +264,7 @@ def describe_run(
         },
         "settings": settings,
         "model": {
-            "preparation": model.preparation_.describe(),
+            "preparation": prepared or model.preparation_.describe(),
             "rules": asdict(model.rules_),
             "network": model.network_.settings.to_dict(),
         },

@@ -11,6 +11,7 @@ from hilander.errors import FileFormatError, SettingError
 
 # Those of hilander.partition, which --help need not wait for.
 DECODERS = ("parents", "contract", "leiden", "infomap")
+AUTO_YES_NO: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:

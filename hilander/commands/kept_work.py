@@ -95,6 +95,7 @@ def take_fingerprint(
         "store": plan.store,
         "search": plan.search,
         "device": args.device,
+        "whiten": args.whiten,
     }
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hilander.commands.inputs import (
+    AUTO_YES_NO,
     add_decoder,
     add_device,
     add_input,
@@ -34,7 +35,6 @@ CHECKPOINT_KIND = "checkpoint"
 EXIT_STOPPED = 130
 # What each optimizer is used to; AdamW at the rate of SGD never settles.
 LEARNING_RATES = {"sgd": 0.1, "adamw": 0.001}
-AUTO_YES_NO: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
 # Options that mean something to the paper's model only, with the values it has by default.
 PAPER_ONLY: dict[str, Any] = {
     "features": "concat",

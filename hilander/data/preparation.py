@@ -52,11 +52,14 @@ class Preparation:
         Whether rows are brought to unit length (before and after centring).
     transform : ndarray of shape (n_features, n_features), float32, or None
         A linear map of the prepared rows, such as whitening, normalised again after it.
+    within : str
+        What the whitening was learnt from, in words.
     """
 
     mean: FloatArray | None
     normalise: bool = True
     transform: FloatArray | None = None
+    within: str = "identities"
 
     def __post_init__(self) -> None:
         self._check_transform()
@@ -142,7 +145,7 @@ class Preparation:
         -------
         text : str
         """
-        whitened = "" if self.transform is None else ", whitened within identities"
+        whitened = "" if self.transform is None else f", whitened within {self.within}"
         return self._describe_centring() + whitened
 
     def _describe_centring(self) -> str:
@@ -170,7 +173,10 @@ class OwnPreparation:
 
     def describe(self) -> str:
         """Say in words what is done to embeddings."""
-        return "L2-normalised, and centred where they sit in a narrow cone"
+        return (
+            "L2-normalised, centred where they sit in a narrow cone, "
+            "whitened within their own clusters where that helps"
+        )
 
 
 def learn_preparation(

@@ -46,10 +46,13 @@ class Work:
     done : list of dict
         ``level``, ``stage``, ``seconds`` and ``kept`` (whether it was handed over from an earlier
         run) of each stage so far.
+    preparation : str
+        How the embeddings were prepared, in words; empty if nobody said.
     """
 
     def __init__(self) -> None:
         self.done: list[dict[str, Any]] = []
+        self.preparation = ""
 
     def do(self, stage: str, level: int, make: Callable[..., Made], *inputs: Any) -> Made:
         """Do one stage of one level, unless it is kept.

@@ -1,0 +1,92 @@
+"""Preparing a set without labels: centred, and whitened within the clusters it falls into.
+
+An embedder that was made for something else spends most of its directions on what tells members
+of one identity apart. Labels would show which; without them the clusters of a first look do. They
+are not the identities, but mostly pieces of them, and that is enough. Whether it helps is tried
+before it is done: half of the clusters teach a whitening, and it has to rank the edges of the
+other half better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+from hilander.data import FloatArray, IntArray, OwnPreparation, Preparation, learn_preparation
+from hilander.data.regions import take_regions
+from hilander.data.whitening import whiten_within
+from hilander.evidence_training import choose_whitening
+from hilander.graph import KnnGraph
+from hilander.graph.edges import unit_rows
+from hilander.tree import Hierarchy, Rules, walk_levels
+from hilander.tree.work import Work
+
+if TYPE_CHECKING:
+    from hilander.estimator import HiLander
+
+# First the most careful of the ridges, for clusters are less sure than labels; those that are found
+# after it are better and may say more.
+OWN_RIDGES = 3.0, 1.0
+# Of average precision. Clusters were found with the embeddings as they are, and so speak for them:
+# what they gain by whitening is a third of what identities gain.
+LEAST_OWN_GAIN = 0.0035
+MOST_FEATURES = 2048  # beyond which whitening takes minutes
+_REGIONS, _REGION_POINTS = 20, 400
+
+
+def suit_preparation(
+    model: HiLander,
+    points: npt.NDArray[Any],
+    rules: Rules,
+    graph: KnnGraph | None = None,
+    work: Work | None = None,
+) -> Preparation:
+    """How these embeddings are prepared: as the model learnt it, or as they themselves ask for.
+
+    Parameters
+    ----------
+    model : HiLander, fitted or in the box
+    points : ndarray of shape (n_points, dim)
+    rules : Rules of the run
+    graph : KnnGraph, optional
+        The user's own graph of the points, which whitening would belie unless it is asked for.
+    work : Work, optional
+        Is told what was chosen.
+    """
+    chosen = model.preparation_
+    if isinstance(chosen, OwnPreparation):
+        chosen = learn_preparation(points, chosen.centre)
+        asked = model.whiten is True or (model.whiten == "auto" and graph is None)
+        if asked and points.shape[1] <= MOST_FEATURES:
+            chosen = whiten_by_clusters(model, points, chosen, rules)
+    if work is not None:
+        work.preparation = chosen.describe()
+    return chosen
+
+
+def whiten_by_clusters(
+    model: HiLander, points: npt.NDArray[Any], plain: Preparation, rules: Rules
+) -> Preparation:
+    """The same preparation, with a whitening if the clusters of some regions speak for one."""
+    sample = plain.apply(points[take_regions(points, _REGIONS, _REGION_POINTS)])
+    if len(sample) <= rules.k:
+        return plain
+    found = _cluster(model, sample, rules)
+    first, second = OWN_RIDGES
+    if model.whiten == "auto" and not choose_whitening(
+        sample, found, rules.k, seed=0, ridges=(first,), least_gain=LEAST_OWN_GAIN
+    ):
+        return plain
+    found = _cluster(model, unit_rows(sample @ whiten_within(sample, found, first)), rules)
+    transform = whiten_within(sample, found, second)
+    return replace(plain, transform=transform, within="its own clusters")
+
+
+def _cluster(model: HiLander, points: FloatArray, rules: Rules) -> IntArray:
+    """Clusters of prepared points, shape (n_points,)."""
+    from hilander.plans import make_scorer
+
+    score = make_scorer(model.network_, model.device, rules)
+    return Hierarchy.of_steps(walk_levels(points, score, rules)).labels(-1)
