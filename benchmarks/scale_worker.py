@@ -120,7 +120,8 @@ def run_ours(job: dict[str, Any], watch: Watch, folder: Path) -> dict[str, Any]:
     watch.seconds["other"] = round(max(0.0, watch.seconds["other"] - inner), 3)
     np.save(folder / "labels.npy", hierarchy.labels(-1))
     np.save(folder / "neighbours.npy", first.pop("neighbours"))
-    return {"n_levels": hierarchy.n_levels, **first}
+    whitened = "whitened" in work.preparation
+    return {"n_levels": hierarchy.n_levels, "whitened": whitened, **first}
 
 
 def note_first(steps: Iterable[LevelStep], first: dict[str, Any]) -> Iterator[LevelStep]:
