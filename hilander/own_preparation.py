@@ -57,7 +57,7 @@ def suit_preparation(
     """
     chosen = model.preparation_
     if isinstance(chosen, OwnPreparation):
-        chosen = learn_preparation(points, chosen.centre)
+        chosen = replace(learn_preparation(points, chosen.centre), own=True)
         asked = model.whiten is True or (model.whiten == "auto" and graph is None)
         if asked and points.shape[1] <= MOST_FEATURES:
             chosen = whiten_by_clusters(model, points, chosen, rules)
@@ -80,8 +80,7 @@ def whiten_by_clusters(
     ):
         return plain
     found = _cluster(model, unit_rows(sample @ whiten_within(sample, found, first)), rules)
-    transform = whiten_within(sample, found, second)
-    return replace(plain, transform=transform, within="its own clusters")
+    return replace(plain, transform=whiten_within(sample, found, second))
 
 
 def _cluster(model: HiLander, points: FloatArray, rules: Rules) -> IntArray:

@@ -60,6 +60,13 @@ def test_a_set_that_scatters_alike_in_all_directions_is_left_as_it_is(model):
     assert work.preparation == "L2-normalised"
 
 
+def test_a_cone_is_centred_on_the_mean_of_the_set_itself(model):
+    points, _ = make_identities(n_identities=40, size=25, dim=48, spread=0.5, seed=1)
+    work = Work()
+    prepare(model, points + 3 * np.ones(48, dtype=np.float32) / np.sqrt(48), work=work)
+    assert work.preparation.startswith("L2-normalised, centred on its own mean (length")
+
+
 def test_who_asks_for_whitening_gets_it_whatever_it_gains(model):
     points, _ = make_identities(n_identities=40, size=25, dim=48, spread=0.9, seed=1)
     assert prepare(whiten_as(model, True), points).transform is not None

@@ -52,14 +52,14 @@ class Preparation:
         Whether rows are brought to unit length (before and after centring).
     transform : ndarray of shape (n_features, n_features), float32, or None
         A linear map of the prepared rows, such as whitening, normalised again after it.
-    within : str
-        What the whitening was learnt from, in words.
+    own : bool
+        Whether it was learnt from the very set that it prepares, without labels.
     """
 
     mean: FloatArray | None
     normalise: bool = True
     transform: FloatArray | None = None
-    within: str = "identities"
+    own: bool = False
 
     def __post_init__(self) -> None:
         self._check_transform()
@@ -145,13 +145,15 @@ class Preparation:
         -------
         text : str
         """
-        whitened = "" if self.transform is None else f", whitened within {self.within}"
+        within = "its own clusters" if self.own else "identities"
+        whitened = "" if self.transform is None else f", whitened within {within}"
         return self._describe_centring() + whitened
 
     def _describe_centring(self) -> str:
         if self.mean is None:
             return "L2-normalised" if self.normalise else "as given"
-        centring = f"centred on the training mean (length {np.linalg.norm(self.mean):.2f})"
+        whose = "its own" if self.own else "the training"
+        centring = f"centred on {whose} mean (length {np.linalg.norm(self.mean):.2f})"
         return f"L2-normalised, {centring}, normalised again" if self.normalise else centring
 
 
