@@ -356,7 +356,12 @@ def test_a_loaded_model_predicts_the_same_and_knows_the_same(model, unseen, tmp_
         assert getattr(again, name) == getattr(model, name)
     assert again.get_params() == model.get_params()
     description = json.loads((folder / "model.json").read_text())
-    assert description["network"] == {"kind": "evidence", "hidden": 16, "members": 5}
+    assert description["network"] == {
+        "kind": "evidence",
+        "hidden": 16,
+        "members": 5,
+        "beside_others": False,
+    }
 
 
 def test_a_fit_that_was_interrupted_goes_on_from_its_checkpoint(labelled, tmp_path, monkeypatch):
