@@ -14,16 +14,12 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.metrics import average_precision_score
 
 from hilander.data.arrays import FloatArray, IntArray
 from hilander.data.episodes import (
-    FEWEST_SOURCES,
     Episode,
     make_episodes,
-    resample_identities,
 )
-from hilander.data.whitening import whiten_within
 from hilander.errors import ModelError, SettingError
 from hilander.evidence_judging import VALIDATION_POINTS, Judge
 from hilander.graph import (
@@ -33,7 +29,6 @@ from hilander.graph import (
     start_nodes,
     weigh_edges,
 )
-from hilander.graph.edges import unit_rows
 from hilander.model.checkpoint import EpochRecord
 from hilander.model.evidence_learning import (
     EvidenceLearning,
@@ -69,9 +64,6 @@ OWN_WAYS: tuple[tuple[Decoder, float], ...] = (
     ("leiden", 0.42),
     ("leiden", 0.73),
 )
-RIDGES = (3.0, 1.0, 0.3)
-LEAST_GAIN = 0.01  # of average precision, below which whitening is not worth its risk
-_WHITENING_POINTS = 3000
 _LEAST_MADE_UP = 1500  # points of the largest made-up episode for a small training set
 
 
@@ -315,49 +307,6 @@ def look_at_merged(
         evidence = weigh_edges(upper.graph, upper.nodes, background, beside_others=beside_others)
         same = identity[upper.graph.neighbours] == identity[:, None]
         yield Sight(upper.graph, Examples(evidence, same, episode.weight))
-
-
-def choose_whitening(
-    features: FloatArray,
-    labels: IntArray,
-    k: int,
-    seed: int,
-    *,
-    ridges: Sequence[float] = RIDGES,
-    least_gain: float = LEAST_GAIN,
-) -> float | None:
-    """The ridge with which whitening helps identities it was not learnt on, or None.
-
-    Half of the identities teach a whitening, the other half judge it: by how well affinity ranks
-    the edges of their k-NN graph (average precision), over two halvings.
-    """
-    identities = np.unique(labels)
-    gains = np.zeros(len(ridges))
-    for turn in range(2):
-        rng = np.random.default_rng([seed, 4, turn])
-        taught = np.isin(labels, rng.permutation(identities)[: len(identities) // 2])
-        unseen = Episode(features[~taught], labels[~taught])
-        unseen = resample_identities(unseen, "all", _WHITENING_POINTS, rng)
-        known = labels[taught]
-        if len(np.unique(unseen.labels)) < FEWEST_SOURCES or len(unseen.labels) <= k:
-            return None
-        if len(np.unique(known)) < FEWEST_SOURCES or np.bincount(known).max() < 3:
-            return None
-        plain = rank_edges(unseen, k)
-        for number, ridge in enumerate(ridges):
-            transform = whiten_within(features[taught], known, ridge)
-            moved = replace(unseen, features=unit_rows(unseen.features @ transform))
-            gains[number] += (rank_edges(moved, k) - plain) / 2
-    return ridges[int(gains.argmax())] if gains.max() > least_gain else None
-
-
-def rank_edges(episode: Episode, k: int) -> float:
-    """How well affinity ranks edges within identities before others: average precision."""
-    graph = build_knn_graph(episode.features, k)
-    same = episode.labels[graph.neighbours] == episode.labels[:, None]
-    if same.all() or not same.any():
-        return float(same.all())
-    return float(average_precision_score(same.ravel(), graph.affinity.ravel()))
 
 
 def majority_identity(step: LevelStep, labels: IntArray) -> IntArray:

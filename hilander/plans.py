@@ -11,7 +11,7 @@ import numpy as np
 from hilander.data import FloatArray, IntArray, Preparation, learn_preparation
 from hilander.data.whitening import whiten_within
 from hilander.errors import SettingError
-from hilander.evidence_training import EvidencePlan, choose_whitening, learn_by_evidence
+from hilander.evidence_training import EvidencePlan, learn_by_evidence
 from hilander.graph import KnnGraph, check_k
 from hilander.model.evidence_learning import EvidenceLearning
 from hilander.model.evidence_network import (
@@ -26,6 +26,7 @@ from hilander.model.weights import BOX
 from hilander.partition import DECODERS, check_decoder
 from hilander.training import Learned, TrainingPlan, learn_to_cluster
 from hilander.tree import Rules, Scorer
+from hilander.whitening_choice import choose_whitening
 
 if TYPE_CHECKING:
     from hilander.estimator import HiLander

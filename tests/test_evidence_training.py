@@ -13,14 +13,11 @@ from hilander.errors import SettingError
 from hilander.evidence_judging import Judge, find_peak, take_careful
 from hilander.evidence_training import (
     OWN_WAYS,
-    RIDGES,
     EvidencePlan,
-    choose_whitening,
     learn_by_evidence,
     look_at_clusters,
     look_at_points,
     majority_identity,
-    rank_edges,
 )
 from hilander.graph import build_knn_graph
 from hilander.model import evidence_learning
@@ -29,6 +26,7 @@ from hilander.model.evidence_network import EvidencePredictor, EvidenceSettings
 from hilander.training import fingerprint
 from hilander.tree import Hierarchy, Rules, score_with_labels, walk_levels
 from hilander.validation import bcubed_f
+from hilander.whitening_choice import RIDGES, choose_whitening, rank_edges
 
 RULES = Rules(k=6, search_average=True, decoder="leiden", p_tau_merge=0.5, keep_links=True)
 P_TAU_GRID = (0.3, 0.45, 0.6, 0.75)

@@ -1,13 +1,17 @@
 """Preparing a set without labels, and whitening it within its own clusters."""
 
 import json
+from argparse import Namespace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hilander import HiLander, own_preparation
+from hilander.budget import MemoryPlan
 from hilander.cli import main
-from hilander.data import OwnPreparation, Preparation, make_identities
+from hilander.commands.kept_work import take_fingerprint
+from hilander.data import EmbeddingFile, OwnPreparation, Preparation, make_identities
 from hilander.graph import build_knn_graph
 from hilander.own_preparation import suit_preparation
 from hilander.plans import rules_for
@@ -141,3 +145,15 @@ def test_the_run_says_how_its_embeddings_were_prepared(tmp_path, capsys):
     assert f"model: in the box, embeddings {said}; run:" in capsys.readouterr().out
     described = json.loads((tmp_path / "run" / "run.json").read_text())
     assert described["model"]["preparation"] == said
+
+
+def test_kept_work_is_of_the_whitening_that_was_asked_for(model):
+    points = stretched()[0]
+    file = EmbeddingFile(points, None, None, Path("emb.npy"))
+    rules = rules_for(model, len(points))
+    auto, same, no = (
+        take_fingerprint(Namespace(model=None, graph=None, device="cpu", whiten=asked), file, rules,
+                         MemoryPlan())
+        for asked in ("auto", "auto", "no")
+    )  # fmt: skip
+    assert auto == same != no

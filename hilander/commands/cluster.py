@@ -160,7 +160,7 @@ def run(args: argparse.Namespace) -> int:
     log = Log()
     model = HiLander.load(args.model or BOX, device=args.device)
     model.verbose = not args.quiet
-    model.whiten = choose_whitening(model, args)
+    model.whiten = read_whiten(model, args)
     log.note("load_model")
     file = read_input(args)
     log.note("read")
@@ -203,7 +203,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def choose_whitening(model: HiLander, args: argparse.Namespace) -> Any:
+def read_whiten(model: HiLander, args: argparse.Namespace) -> Any:
     """What is asked for, of a model that prepares each set by itself."""
     from hilander.data import OwnPreparation
 

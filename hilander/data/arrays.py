@@ -50,6 +50,13 @@ def read_rows(X: npt.NDArray[Any], rows: slice) -> FloatArray:
     return np.asarray(X[rows], dtype=np.float32)
 
 
+def exact_unit_rows(block: FloatArray) -> npt.NDArray[np.float64]:
+    """Rows of unit length, in float64: squares of large or tiny float32 values leave its range."""
+    unit = block.astype(np.float64)
+    unit /= np.sqrt(np.einsum("ij,ij->i", unit, unit))[:, None]
+    return unit
+
+
 def sort_by_group(groups: npt.NDArray[Any], n_groups: int) -> tuple[IntArray, IntArray]:
     """Places of the entries of each group, group by group, and where each group begins.
 

@@ -28,7 +28,14 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from hilander.data.arrays import FloatArray, IntArray, drop_pages, read_rows, row_blocks
+from hilander.data.arrays import (
+    FloatArray,
+    IntArray,
+    drop_pages,
+    exact_unit_rows,
+    read_rows,
+    row_blocks,
+)
 from hilander.data.labels import encode_labels
 from hilander.errors import EmbeddingError, SettingError
 
@@ -123,11 +130,11 @@ class Preparation:
         return prepared
 
     def _prepare(self, raw: FloatArray) -> npt.NDArray[Any]:
-        block = _unit_rows(raw) if self.normalise else raw.astype(np.float64)
+        block = exact_unit_rows(raw) if self.normalise else raw.astype(np.float64)
         if self.mean is not None:
             block = self._centre(block, self.mean)
         if self.transform is not None:
-            block = _unit_rows(block.astype(np.float32) @ self.transform)
+            block = exact_unit_rows(block.astype(np.float32) @ self.transform)
         return block
 
     def _centre(self, block: npt.NDArray[np.float64], mean: FloatArray) -> npt.NDArray[np.float64]:
@@ -219,7 +226,7 @@ def learn_preparation(
     total = np.zeros(X.shape[1])
     for rows in row_blocks(*X.shape):
         block = read_rows(X, rows)
-        total += (_unit_rows(block) if normalise else block).sum(axis=0, dtype=np.float64)
+        total += (exact_unit_rows(block) if normalise else block).sum(axis=0, dtype=np.float64)
     return Preparation((total / len(X)).astype(np.float32), normalise)
 
 
@@ -259,9 +266,9 @@ def check_varied(X: FloatArray) -> None:
     if len(X) < 2:
         return
     _refuse_zero_rows(X)
-    first = _unit_rows(read_rows(X, slice(0, 1)))
+    first = exact_unit_rows(read_rows(X, slice(0, 1)))
     for rows in row_blocks(*X.shape):
-        if np.abs(_unit_rows(read_rows(X, rows)) - first).max() > _ROUNDING:
+        if np.abs(exact_unit_rows(read_rows(X, rows)) - first).max() > _ROUNDING:
             return
     raise EmbeddingError(
         f"all {len(X)} embeddings of {X.shape[1]} feature(s) point the same way, expected "
@@ -281,7 +288,7 @@ def _pair_cosine(X: FloatArray, labels: IntArray | None) -> tuple[float, float]:
     sums = np.zeros((int(codes.max(initial=-1)) + 1, X.shape[1]))
     total = np.zeros(X.shape[1])
     for rows in row_blocks(*X.shape):
-        block = _unit_rows(read_rows(X, rows))
+        block = exact_unit_rows(read_rows(X, rows))
         total += block.sum(axis=0)
         if labels is not None:
             order = np.argsort(codes[rows], kind="stable")
@@ -293,13 +300,6 @@ def _pair_cosine(X: FloatArray, labels: IntArray | None) -> tuple[float, float]:
     n_pairs = n * n - same_pairs
     shared = (squared - same_sum) / n_pairs if n_pairs else 0.0
     return min(1.0, max(-1.0, shared)), squared / (n * n)
-
-
-def _unit_rows(block: FloatArray) -> npt.NDArray[np.float64]:
-    """Rows of unit length, in float64: squares of large or tiny float32 values leave its range."""
-    unit = block.astype(np.float64)
-    unit /= np.sqrt(np.einsum("ij,ij->i", unit, unit))[:, None]
-    return unit
 
 
 def _refuse_zero_rows(X: FloatArray) -> None:

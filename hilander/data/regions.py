@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hilander.data.arrays import IntArray, drop_pages, read_rows, row_blocks
+from hilander.data.arrays import IntArray, drop_pages, exact_unit_rows, read_rows, row_blocks
 
 
 def take_regions(
@@ -22,6 +22,7 @@ def take_regions(
     Parameters
     ----------
     points : ndarray of shape (n_points, dim), of any number type, also a mapped file
+        No row is all zeros.
     n_regions, size : int
         If the regions would hold all points, all are taken.
     seed : int
@@ -33,11 +34,11 @@ def take_regions(
     if len(points) <= n_regions * size:
         return np.arange(len(points))
     chosen = np.random.default_rng([seed, 5]).choice(len(points), n_regions, replace=False)
-    anchors = _unit(np.asarray(points[np.sort(chosen)], dtype=np.float32))
+    anchors = exact_unit_rows(np.asarray(points[np.sort(chosen)], dtype=np.float32))
     nearest = np.zeros((n_regions, 0), dtype=np.int64)
-    cosine = np.zeros((n_regions, 0), dtype=np.float32)
+    cosine = np.zeros((n_regions, 0))
     for rows in row_blocks(*points.shape):
-        found = anchors @ _unit(read_rows(points, rows)).T
+        found = anchors @ exact_unit_rows(read_rows(points, rows)).T
         drop_pages(points)
         cosine = np.concatenate([cosine, found], axis=1)
         numbers = np.broadcast_to(np.arange(rows.start, rows.stop), found.shape)
@@ -47,15 +48,10 @@ def take_regions(
 
 
 def _keep_best(
-    nearest: IntArray, cosine: npt.NDArray[np.float32], size: int
-) -> tuple[IntArray, npt.NDArray[np.float32]]:
+    nearest: IntArray, cosine: npt.NDArray[np.float64], size: int
+) -> tuple[IntArray, npt.NDArray[np.float64]]:
     """The `size` nearest of each region."""
     if nearest.shape[1] <= size:
         return nearest, cosine
     best = np.argpartition(-cosine, size - 1, axis=1)[:, :size]
     return np.take_along_axis(nearest, best, axis=1), np.take_along_axis(cosine, best, axis=1)
-
-
-def _unit(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    length = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(length > 0, length, 1), dtype=np.float32)
