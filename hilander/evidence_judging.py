@@ -20,8 +20,8 @@ MERGE_GRID = (0.42, 0.6, 0.73)
 VALIDATION_POINTS = 6000
 # Where nothing speaks for another p_tau: the middle of what held-out identities of faces
 # and characters ask for. To go a unit of log-odds away from it takes so much of F.
-_USUAL_P_TAU = 0.6
-_PULL = 0.008
+_USUAL_P_TAU = 0.55
+_PULL = 0.02
 _DRAWS = 2  # of each bootstrapped set
 _REAL_WEIGHTS: dict[Sizes, float] = {"all": 1.0, "singles": 0.5, "log": 0.5}
 _BOOTSTRAP_WEIGHTS: dict[Sizes, float] = {"even": 1.0, "singles": 0.5, "log": 0.5}
