@@ -134,6 +134,7 @@ class Log:
                 n_nodes=len(step.labels),
                 n_edges_added=step.parents.n_edges,
                 n_clusters=len(step.peaks),
+                p_tau=round(step.parents.p_tau, 4),
                 **self._parts(number),
             )
             yield step
@@ -199,7 +200,8 @@ def run(args: argparse.Namespace) -> int:
         )
         if found is not None and found.method != "exact":
             print(f"the search found {found.recall:.1%} of the neighbours ({found.method})")
-        print(f"model: {settings['model']}, embeddings {prepared}; run: {args.output}")
+        applied = "" if log.first is None else f", p_tau {log.first.parents.p_tau:.2g}"
+        print(f"model: {settings['model']}{applied}, embeddings {prepared}; run: {args.output}")
     return 0
 
 

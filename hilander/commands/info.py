@@ -131,6 +131,9 @@ def _describe_run(path: Path) -> dict[str, Any]:
         facts["input"] = told["input"]["path"]
         facts["model"] = told["settings"]["model"]
         facts["k"], facts["p_tau"] = told["settings"]["k"], told["settings"]["p_tau"]
+        applied = [one["p_tau"] for one in told["stages"] if "p_tau" in one]
+        if applied:
+            facts["p_tau_applied"] = applied
         facts["seconds"] = round(sum(stage["seconds"] for stage in told["stages"]), 2)
     return facts
 

@@ -54,8 +54,8 @@ def decode(
         raise SettingError(f"decoder={decoder!r} is not known; use one of {', '.join(DECODERS)}")
     weights = logit_of(scores.linkage) - logit_of(np.array(p_tau, dtype=np.float32))
     if decoder == "contract":
-        return attach_within(graph, scores, contract_edges(graph, weights))
-    return attach_within(graph, scores, find_communities(graph, weights, decoder))
+        return attach_within(graph, scores, contract_edges(graph, weights), p_tau)
+    return attach_within(graph, scores, find_communities(graph, weights, decoder), p_tau)
 
 
 def find_communities(
@@ -100,7 +100,7 @@ def check_decoder(decoder: str) -> None:
         require(*LIBRARIES[decoder])
 
 
-def attach_within(graph: KnnGraph, scores: EdgeScores, labels: IntArray) -> Parents:
+def attach_within(graph: KnnGraph, scores: EdgeScores, labels: IntArray, p_tau: float) -> Parents:
     """Give each cluster of a partition a tree: parents are denser members of the same cluster.
 
     The densest member is the peak. Another member with no denser neighbour of its own cluster
@@ -112,6 +112,8 @@ def attach_within(graph: KnnGraph, scores: EdgeScores, labels: IntArray) -> Pare
     scores : EdgeScores of the same graph
     labels : ndarray of shape (n_nodes,)
         Cluster of each node.
+    p_tau : float
+        The threshold that the clusters were found by.
     """
     nodes = np.arange(graph.n_nodes)
     inside = labels[graph.neighbours] == labels[:, None]
@@ -128,4 +130,4 @@ def attach_within(graph: KnnGraph, scores: EdgeScores, labels: IntArray) -> Pare
     strongest = np.where(inside, scores.linkage, 0).max(axis=1)
     linkage = np.where(found, scores.linkage[nodes, best], strongest).astype(np.float32)
     linkage[index == nodes] = np.nan
-    return Parents(index, linkage)
+    return Parents(index, linkage, p_tau)

@@ -20,10 +20,13 @@ class Parents:
         The parent of each node, the node itself for a peak.
     linkage : ndarray of shape (n_nodes,), float32
         Probability of the edge to the parent, NaN for a peak.
+    p_tau : float
+        The threshold that they were chosen by.
     """
 
     index: IntArray
     linkage: FloatArray
+    p_tau: float
 
     @property
     def n_edges(self) -> int:
@@ -64,7 +67,7 @@ def choose_parents(
     has_parent = candidate[nodes, best]
     index = np.where(has_parent, graph.neighbours[nodes, best], nodes)
     linkage = np.where(has_parent, scores.linkage[nodes, best], np.float32(np.nan))
-    return Parents(index, linkage.astype(np.float32))
+    return Parents(index, linkage.astype(np.float32), p_tau)
 
 
 def is_denser(graph: KnnGraph, density: FloatArray) -> BoolArray:

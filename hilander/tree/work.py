@@ -207,12 +207,12 @@ def _read_scores(path: Path) -> EdgeScores:
 
 
 def _write_parents(parents: Parents, path: Path) -> None:
-    _write_arrays(path, index=parents.index, linkage=parents.linkage)
+    _write_arrays(path, index=parents.index, linkage=parents.linkage, p_tau=parents.p_tau)
 
 
 def _read_parents(path: Path) -> Parents:
     arrays = _read_arrays(path)
-    return Parents(arrays["index"], arrays["linkage"])
+    return Parents(arrays["index"], arrays["linkage"], float(arrays["p_tau"]))
 
 
 # Pooling is not kept: it takes a moment, and what it makes is as large as the features.

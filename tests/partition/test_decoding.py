@@ -30,7 +30,7 @@ def same_partition(one, two):
 def test_the_trees_within_a_partition_are_that_partition(seed, n_densities):
     graph, scores, rng = random_scores(seed, n_densities=n_densities)
     labels = rng.integers(9, size=40)
-    parents = attach_within(graph, scores, labels)
+    parents = attach_within(graph, scores, labels, 0.5)
     trees, peaks = label_trees(parents.index)
     assert same_partition(trees, labels)
     for peak in peaks:
@@ -45,7 +45,7 @@ def test_the_trees_within_a_partition_are_that_partition(seed, n_densities):
 def test_parents_are_the_most_probable_of_the_denser_neighbours_inside(seed, n_densities):
     graph, scores, rng = random_scores(seed, n_densities=n_densities)
     labels = rng.integers(4, size=40)
-    parents = attach_within(graph, scores, labels)
+    parents = attach_within(graph, scores, labels, 0.5)
     assert (scores.density[parents.index] >= scores.density).all()
     hung = 0
     for node in range(40):
@@ -67,6 +67,12 @@ def test_parents_are_the_most_probable_of_the_denser_neighbours_inside(seed, n_d
             assert parents.index[node] == peak
             assert parents.linkage[node] == max([p for p, _ in inside], default=0)
     assert hung
+
+
+@pytest.mark.parametrize("decoder", ["parents", "contract", "leiden"])
+def test_the_parents_know_the_threshold_they_were_chosen_by(decoder):
+    graph, scores, _ = random_scores(6)
+    assert decode(graph, scores, 0.37, decoder).p_tau == 0.37
 
 
 def test_contracting_gives_the_trees_of_the_contracted_log_odds():

@@ -58,4 +58,5 @@ def test_the_level_loop_decodes_points_at_the_suited_threshold(decoder):
     wanted = label_trees(decode(graph, settled, suited, decoder).index)[0]
     plain = label_trees(decode(graph, settled, 0.7, decoder).index)[0]
     np.testing.assert_array_equal(step.labels, wanted)
+    assert step.parents.p_tau == suited
     assert len(np.unique(wanted)) != len(np.unique(plain))
