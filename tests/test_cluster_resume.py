@@ -88,6 +88,11 @@ def assert_same_run(one, two):
     with np.load(one / "graph.npz") as left, np.load(two / "graph.npz") as right:
         np.testing.assert_array_equal(left["neighbours"], right["neighbours"])
         np.testing.assert_array_equal(left["linkage"], right["linkage"])
+    applied = [
+        [stage.get("p_tau") for stage in json.loads((run / "run.json").read_text())["stages"]]
+        for run in (one, two)
+    ]
+    assert applied[0] == applied[1]
 
 
 @pytest.fixture(scope="module")

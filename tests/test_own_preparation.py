@@ -151,9 +151,9 @@ def test_kept_work_is_of_the_whitening_that_was_asked_for(model):
     points = stretched()[0]
     file = EmbeddingFile(points, None, None, Path("emb.npy"))
     rules = rules_for(model, len(points))
+    common = {"model": None, "graph": None, "device": "cpu"}
     auto, same, no = (
-        take_fingerprint(Namespace(model=None, graph=None, device="cpu", whiten=asked), file, rules,
-                         MemoryPlan())
+        take_fingerprint(Namespace(**common, whiten=asked), file, rules, MemoryPlan())
         for asked in ("auto", "auto", "no")
-    )  # fmt: skip
+    )
     assert auto == same != no

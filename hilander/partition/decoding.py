@@ -54,8 +54,10 @@ def decode(
         raise SettingError(f"decoder={decoder!r} is not known; use one of {', '.join(DECODERS)}")
     weights = logit_of(scores.linkage) - logit_of(np.array(p_tau, dtype=np.float32))
     if decoder == "contract":
-        return attach_within(graph, scores, contract_edges(graph, weights), p_tau)
-    return attach_within(graph, scores, find_communities(graph, weights, decoder), p_tau)
+        labels = contract_edges(graph, weights)
+    else:
+        labels = find_communities(graph, weights, decoder)
+    return attach_within(graph, scores, labels, p_tau)
 
 
 def find_communities(
