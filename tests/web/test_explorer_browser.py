@@ -196,6 +196,20 @@ def test_the_hierarchy_zooms_in_and_out_and_opens(page, site):
     page.until("location.hash.includes('cluster/')")
 
 
+def test_a_double_click_opens_a_bar_that_is_drawn_anew_while_the_button_is_down(page):
+    page.go("tree")
+    page.until("document.querySelector('.icicle .bar')")
+    bar = page.locator(".icicle .bar:not(.rest)").first
+    cluster, place = bar.get_attribute("data-cluster"), bar.bounding_box()
+    page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    page.mouse.down()
+    page.mouse.up()
+    page.mouse.down(click_count=2)
+    page.evaluate("document.querySelector('.icicle').replaceChildren()")
+    page.mouse.up(click_count=2)
+    page.until(f"location.hash.includes('/{cluster}') && location.hash.includes('cluster/')")
+
+
 def test_the_map_colours_zooms_and_tells_a_peak(page, site):
     page.go("map")
     canvas = page.locator(".map-box canvas")

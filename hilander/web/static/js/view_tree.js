@@ -16,6 +16,7 @@ export async function showTree(root, _, page) {
   const sub = h("p", { class: "sub" });
   let view = { start: Number(page.values.get("start") ?? 0), end: page.values.has("end") ? Number(page.values.get("end")) : null };
   let total = 0;
+  let clicked = null;
   const trail = [];
   const newest = newestOnly();
 
@@ -52,7 +53,7 @@ export async function showTree(root, _, page) {
     const text = `${plural(one.count, "cluster")} of together ${plural(one.size, "item")}`;
     const left = Math.max((one.start - told.start) * scale, 0);
     const right = Math.min((one.start + one.size - told.start) * scale, (told.end - told.start) * scale);
-    return h("button", { class: "bar rest", title: text, "aria-label": text, tabIndex: -1, style: { left: `${left}px`, width: `${Math.max(right - left - 1, 1)}px`, background: css(ramp(1 - one.doubt / worst)) }, onclick: () => go(one.start, one.start + one.size) });
+    return h("button", { class: "bar rest", title: text, "aria-label": text, tabIndex: -1, style: { left: `${left}px`, width: `${Math.max(right - left - 1, 1)}px`, background: css(ramp(1 - one.doubt / worst)) }, onclick: () => { clicked = null; go(one.start, one.start + one.size); } });
   }
 
   function bar(one, level, told, scale, tall, worst) {
@@ -62,11 +63,12 @@ export async function showTree(root, _, page) {
     const colour = css(ramp(1 - one.doubt / worst));
     const text = `${one.name ?? "#" + one.cluster} · ${plural(one.size, "item")} · doubt ${one.doubt.toFixed(2)}`;
     const zoom = () => {
+      clicked = { level, cluster: one.cluster };
       // A second look at a cluster that fills the view opens it.
       if (one.start === told.start && one.start + one.size === told.end) location.hash = clusterLink(level, one.cluster);
       else { trail.push({ ...one, level }); go(one.start, one.start + one.size); }
     };
-    return h("button", { class: "bar", title: text, "aria-label": text, style: { left: `${left}px`, width: `${Math.max(wide, 1)}px`, background: colour }, onclick: zoom, ondblclick: () => { location.hash = clusterLink(level, one.cluster); }, data: { cluster: one.cluster } },
+    return h("button", { class: "bar", title: text, "aria-label": text, style: { left: `${left}px`, width: `${Math.max(wide, 1)}px`, background: colour }, onclick: zoom, data: { cluster: one.cluster } },
       wide > 46 && one.image && h("img", { src: one.image, alt: "", loading: "lazy" }),
       wide > 90 && h("span", {}, one.name ?? `#${one.cluster}`, tall > 44 && h("br"), tall > 44 && plural(one.size, "item")));
   }
@@ -91,6 +93,8 @@ export async function showTree(root, _, page) {
     return go(start, start + span);
   };
   Object.entries({ "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), 0: () => { trail.length = 0; go(0, total); }, ArrowLeft: () => move(-0.25), ArrowRight: () => move(0.25) }).forEach(([key, action]) => page.keys.set(key, action));
+  // No "dblclick": the first click draws the bars anew, perhaps while the second is being made.
+  box.addEventListener("mousedown", (event) => { if (event.detail === 2 && clicked) location.hash = clusterLink(clicked.level, clicked.cluster); });
   let wheel = 0;
   box.addEventListener("wheel", (event) => {
     event.preventDefault();
