@@ -6,8 +6,9 @@ cluster the episodes, mistakes and all, and the looks at super-nodes learn from 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from hilander.data.arrays import FloatArray, IntArray
-from hilander.data.episodes import (
-    Episode,
-    make_episodes,
-)
+from hilander.data.arrays import BoolArray, FloatArray, IntArray
+from hilander.data.episodes import Episode, make_episodes
 from hilander.errors import ModelError, SettingError
 from hilander.evidence_judging import VALIDATION_POINTS, Judge
 from hilander.graph import (
@@ -29,7 +27,9 @@ from hilander.graph import (
     start_nodes,
     weigh_edges,
 )
+from hilander.graph.workers import hire_workers
 from hilander.model.checkpoint import EpochRecord
+from hilander.model.device import choose_device, one_thread
 from hilander.model.evidence_learning import (
     EvidenceLearning,
     Examples,
@@ -63,6 +63,7 @@ OWN_WAYS: tuple[tuple[Decoder, float], ...] = (
     ("contract", 0.5),
     ("leiden", 0.42),
     ("leiden", 0.73),
+    ("leiden", 0.9),
 )
 _LEAST_MADE_UP = 1500  # points of the largest made-up episode for a small training set
 
@@ -83,6 +84,8 @@ class EvidencePlan:
         ("p_tau",) or ().
     start : str, optional
         Folder of a model to train further; None to begin with chance weights.
+    own_ways : tuple of (decoder, p_tau)
+        How the training episodes are clustered for the super-nodes.
     seed : int
     device : str
     """
@@ -93,6 +96,7 @@ class EvidencePlan:
     val_fraction: float = 0.2
     tune: tuple[str, ...] = ("p_tau",)
     start: str | None = None
+    own_ways: tuple[tuple[Decoder, float], ...] = OWN_WAYS
     seed: int = 0
     device: str = "auto"
 
@@ -139,19 +143,44 @@ def learn_by_evidence(
     mark = fingerprint(features, labels, plan) if checkpoint_folder else ""
     stages = Stages(checkpoint_folder, mark, verbose)
     held_out = choose_held_out(labels, plan)
-    table: list[dict[str, Any]] = []
-    if held_out.any():
-        known = Episode(features[~held_out], labels[~held_out])
-        trial, _ = train_evidence(known, plan, stages, "validate")
-        unseen = Episode(features[held_out], labels[held_out])
-        judge = Judge(
-            trial, [unseen], plan.rules, seed=plan.seed, device=plan.device,
-            most_points=min(VALIDATION_POINTS, max(2 * len(labels), _LEAST_MADE_UP)),
-        )  # fmt: skip
-        rules, table = judge.choose()
-        plan = replace(plan, rules=rules)
-    network, history = train_evidence(Episode(features, labels), plan, stages, "train")
-    return Learned(network, plan.rules, history, summarise(labels, held_out, table))
+    everything = Episode(features, labels)
+    (rules, table), (network, history) = run_side_by_side(
+        partial(choose_rules, everything, held_out, plan, stages),
+        partial(train_evidence, everything, plan, stages, "train"),
+        stages=stages,
+        device=plan.device,
+    )
+    return Learned(network, rules, history, summarise(labels, held_out, table))
+
+
+def choose_rules(
+    episode: Episode, held_out: BoolArray, plan: EvidencePlan, stages: Stages
+) -> tuple[Rules, list[dict[str, Any]]]:
+    """The plan's rules with thresholds chosen on held-out identities, and what was tried."""
+    if not held_out.any():
+        return plan.rules, []
+    known = Episode(episode.features[~held_out], episode.labels[~held_out])
+    trial, _ = train_evidence(known, plan, stages, "validate")
+    unseen = Episode(episode.features[held_out], episode.labels[held_out])
+    judge = Judge(
+        trial, [unseen], plan.rules, seed=plan.seed, device=plan.device,
+        most_points=min(VALIDATION_POINTS, max(2 * len(held_out), _LEAST_MADE_UP)),
+    )  # fmt: skip
+    return judge.choose()
+
+
+def run_side_by_side(*courses: Callable[[], Any], stages: Stages, device: str) -> list[Any]:
+    """Results of courses that do not depend on each other, each in a thread of its own.
+
+    A step of training is too small for two threads to share. A GPU takes one course after another.
+    """
+    alone = choose_device(device).type != "cpu"
+    with hire_workers(alone=alone) as workers, one_thread():
+        try:
+            return workers.map(lambda course: course(), courses)
+        except BaseException:
+            stages.halt.set()  # or the others would be waited for to the end
+            raise
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,6 +285,7 @@ def train_looks(
             checkpoint=stages.checkpoint(stage),
             progress=stage if stages.verbose else None,
             anew=plan.start is None,
+            halt=stages.halt,
         )
         history += [{"look": stage, **record} for record in records]
         if look is looks[0]:
@@ -279,7 +309,7 @@ def look_at_clusters(
     for episode, graph in seen:
         score = remember_first(EvidencePredictor(network, plan.device))
         rules = replace(plan.rules, p_tau_rise=0.0)
-        ways = [replace(rules, decoder=decoder, p_tau=p_tau) for decoder, p_tau in OWN_WAYS]
+        ways = [replace(rules, decoder=decoder, p_tau=p_tau) for decoder, p_tau in plan.own_ways]
         beside_others = network.settings.beside_others
         yield from look_at_merged(episode, graph, score, ways, beside_others=beside_others)
 

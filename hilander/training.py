@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
+from threading import Event
 from typing import Any, Protocol
 
 import numpy as np
@@ -164,11 +165,15 @@ def learn_to_cluster(
 
 @dataclass(frozen=True)
 class Stages:
-    """Where the stages of one run keep their checkpoints, and whether they draw bars."""
+    """Where the stages of one run keep their checkpoints, and whether they draw bars.
+
+    Stages that run side by side end soon after `halt` is set.
+    """
 
     folder: Path | None
     fingerprint: str
     verbose: bool
+    halt: Event = field(default_factory=Event)
 
     def checkpoint(self, name: str) -> Checkpoint | None:
         """The checkpoint of a stage, or None if none are kept."""

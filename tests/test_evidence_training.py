@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from threadpoolctl import threadpool_limits
 
 from hilander import evidence_judging, evidence_training
 from hilander.data import make_identities
@@ -162,6 +163,14 @@ class Strike:
         return self.real(*arguments)
 
 
+@pytest.fixture
+def in_turn():
+    """One course after the other, so that epochs can be counted."""
+    with threadpool_limits(1):
+        yield
+
+
+@pytest.mark.usefixtures("in_turn")
 def test_a_killed_fit_goes_on_to_the_same_model(labelled, learned, tmp_path, monkeypatch):
     # 4 looks of 3 epochs in validation, as many in training; each goes on from the one before.
     for at_epoch, stage in (

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
+from threading import Event, Lock
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ from hilander.model.evidence_network import EvidenceNetwork, EvidenceSettings, L
 _STEPS_PER_EPOCH = 50
 _WARM_UP = 0.1  # share of the steps in which the rate rises
 _LEAST_SPREAD = 1e-3
+_ONE_AT_A_TIME = Lock()  # torch draws first weights from one generator for all threads
 _FINE_TUNING_EPOCHS, _FINE_TUNING_RATE = 0.5, 0.25  # shares of those from nothing
 
 
@@ -84,7 +86,7 @@ class Examples:
 
 def make_evidence_network(settings: EvidenceSettings, seed: int) -> EvidenceNetwork:
     """Build a network whose first weights depend on the seed alone."""
-    with torch.random.fork_rng():
+    with _ONE_AT_A_TIME, torch.random.fork_rng():
         torch.manual_seed(seed)
         return EvidenceNetwork(settings)
 
@@ -107,6 +109,7 @@ def train_look(
     checkpoint: Checkpoint | None = None,
     progress: str | None = None,
     anew: bool = True,
+    halt: Event | None = None,
 ) -> list[EpochRecord]:
     """Train one look in place and give its history.
 
@@ -127,6 +130,8 @@ def train_look(
     anew : bool
         Measure mean and spread of the evidence. A look that was trained before keeps its own, for
         its weights are made for them.
+    halt : Event, optional
+        Once it is set, no further epoch begins; InterruptedError says so.
 
     Returns
     -------
@@ -150,6 +155,8 @@ def train_look(
         disable=None if progress else True,
     )
     for epoch in epochs:
+        if halt is not None and halt.is_set():
+            raise InterruptedError("training was halted")
         record = {"epoch": epoch}
         record |= _train_epoch(
             look, optimizer, (evidence, same), _Draw(examples), settings, (seed, epoch)
@@ -202,11 +209,11 @@ def _train_epoch(
             group["lr"] = rate
         # Other edges for each member, so that their mean is of more than first weights.
         batch = draw(look.members * settings.batch_size, rng).to(evidence.device)
-        batch = batch.view(look.members, settings.batch_size)
-        seen = evidence[batch]  # (members, batch_size, width)
+        seen = evidence.index_select(0, batch)
+        seen = seen.view(look.members, settings.batch_size, -1)
         seen += settings.noise * look.scale * torch.empty_like(seen[0]).normal_(generator=chance)
         logits = look.ask_members(seen)
-        loss = edge_loss(logits, same[batch])
+        loss = edge_loss(logits, same[batch].view_as(logits))
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()

@@ -9,7 +9,9 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ _PASSES = 5
 _PART = 16_384
 # Passes over such a part; more of them change a thousandth of the nodes and take their time.
 _PASSES_OVER_PART = 2
+_ONE_AT_A_TIME = Lock()  # networkit has one seed for all threads
 # Module, what pip installs it by, and name of each method.
 LIBRARIES = {
     "leiden": ("networkit", "networkit", "Leiden"),
@@ -96,13 +99,20 @@ def find_by_leiden(edges: WeightedEdges, resolution: float, seed: int = 0) -> In
     labels : ndarray of shape (n_nodes,), a node without an edge alone
     """
     networkit = require(*LIBRARIES["leiden"])
-    threads = networkit.getMaxNumberOfThreads()
-    networkit.setNumberOfThreads(1)  # with more, the order of the moves is left to chance
-    try:
+    with _ONE_AT_A_TIME, _one_thread_of(networkit):
         networkit.setSeed(seed, True)
         if edges.n_nodes <= _PART:
             return _improve(networkit, edges, resolution, _PASSES)
         return _improve_parts(networkit, edges, resolution)
+
+
+@contextmanager
+def _one_thread_of(networkit: Any) -> Iterator[None]:
+    """With more threads than one, the order of the moves is left to chance."""
+    threads = networkit.getMaxNumberOfThreads()
+    networkit.setNumberOfThreads(1)
+    try:
+        yield
     finally:
         networkit.setNumberOfThreads(threads)
 

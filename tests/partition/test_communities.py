@@ -1,5 +1,6 @@
 import importlib
 import importlib.util
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -189,3 +190,15 @@ def test_a_large_graph_without_edges_gives_nodes_alone(monkeypatch):
     monkeypatch.setattr(communities, "_PART", 4)
     nothing = WeightedEdges(11, *(np.array([], dtype=np.int64),) * 2, np.array([]))
     assert same_partition(find_by_leiden(nothing, 1.0), np.arange(11))
+
+
+def test_threads_that_look_for_communities_at_once_do_not_disturb_each_other():
+    rng = np.random.default_rng(0)
+    ends = rng.integers(400, size=(2, 4000))
+    pairs = np.unique(np.sort(ends[:, ends[0] != ends[1]], axis=0), axis=1)
+    low, high = np.ascontiguousarray(pairs)
+    edges = WeightedEdges(400, low, high, rng.random(len(low)))
+    alone = find_by_leiden(edges, 1.0)
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: find_by_leiden(edges, 1.0), range(40)):
+            np.testing.assert_array_equal(found, alone)

@@ -1,0 +1,92 @@
+"""The trial of the thresholds and the final training run side by side."""
+
+import time
+from dataclasses import replace
+from threading import Event
+
+import pytest
+import torch
+from threadpoolctl import threadpool_limits
+
+from hilander.data import make_identities
+from hilander.data.episodes import Episode
+from hilander.evidence_training import (
+    EvidencePlan,
+    learn_by_evidence,
+    run_side_by_side,
+    train_evidence,
+)
+from hilander.model import evidence_learning
+from hilander.model.evidence_learning import EvidenceLearning
+from hilander.model.evidence_network import EvidenceSettings
+from hilander.training import Stages
+from hilander.tree import Rules
+
+PLAN = EvidencePlan(
+    network=EvidenceSettings(hidden=8),
+    learning=EvidenceLearning(epochs=2, batch_size=64, learning_rate=0.02, most_points=60),
+    rules=Rules(k=6, search_average=True, decoder="leiden", p_tau_merge=0.5, keep_links=True),
+    device="cpu",
+)
+QUIET = Stages(None, "", verbose=False)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_steps():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evidence_learning, "_STEPS_PER_EPOCH", 5)
+        yield
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    return make_identities(n_identities=20, size=8, dim=16, spread=0.35, seed=0)
+
+
+def equal(one, two):
+    ours, theirs = one.state_dict(), two.state_dict()
+    return all(torch.equal(ours[key], theirs[key]) for key in ours)
+
+
+def test_neither_threads_nor_thresholds_move_the_weights(labelled):
+    learned = learn_by_evidence(*labelled, PLAN)
+    with threadpool_limits(1):
+        assert equal(learn_by_evidence(*labelled, PLAN).network, learned.network)
+    rules = replace(PLAN.rules, p_tau=0.9, p_tau_merge=0.9)
+    told = learn_by_evidence(*labelled, replace(PLAN, rules=rules, tune=()))
+    assert equal(told.network, learned.network)
+    assert told.rules == rules
+
+
+def test_when_one_course_fails_the_others_end_soon(labelled):
+    stages = Stages(None, "", verbose=False)
+    begun = Event()
+
+    def fail():
+        begun.wait(20)
+        raise RuntimeError("no more")
+
+    def go_on():
+        begun.set()
+        endless = replace(PLAN, learning=replace(PLAN.learning, epochs=10**6))
+        return train_evidence(Episode(*labelled), endless, stages, "endless")
+
+    with threadpool_limits(2), pytest.raises(RuntimeError, match="no more"):
+        run_side_by_side(fail, go_on, stages=stages, device="cpu")
+
+
+def test_courses_run_at_the_same_time_and_answer_in_their_order():
+    met = Event()
+
+    def wait():
+        assert met.wait(20)
+        return "first"
+
+    def meet():
+        time.sleep(0.01)
+        met.set()
+        return "second"
+
+    with threadpool_limits(2):
+        found = run_side_by_side(wait, meet, stages=QUIET, device="cpu")
+    assert found == ["first", "second"]
