@@ -1,6 +1,6 @@
 """What each part of the default method is worth, and how many identities it takes.
 
-    python -m benchmarks.quality ablation [--dataset NAME ...] [--seeds 0 1 2]
+    python -m benchmarks.quality ablation [--dataset NAME ...] [--seeds 0 1 2] [--learnt mistakes]
     python -m benchmarks.quality identities [--dataset NAME ...] [--seeds 0 1 2] [--numbers 50 100]
                                          [--starts nothing box]
     python -m benchmarks.quality render              # the tables of docs/quality.md
@@ -87,24 +87,42 @@ def look_at_true_clusters(seen: Iterable[Seen], plan: EvidencePlan) -> Iterator[
         yield from look_at_merged(episode, graph, score_with_labels(episode.labels), [plan.rules])
 
 
-def learn_steps(known: Episode, plan: EvidencePlan) -> dict[str, EvidenceNetwork]:
-    """Networks trained with as much of the method as each step has; looks at points are shared."""
-    stages = Stages(None, "", False)
-    networks = {}
-    for step, made in (("evidence", [known]), ("episodes", make_training_episodes(known, plan))):
-        networks[step] = begin_network(plan)
-        seen, _ = train_on_points(networks[step], made, plan, stages, step)
-        if step == "episodes":
-            networks["mistakes"] = deepcopy(networks[step])
+def learn_steps(
+    known: Episode, plan: EvidencePlan, learnt: Sequence[str]
+) -> dict[str, EvidenceNetwork]:
+    """Networks trained with as much of the method as each of these steps has."""
+    stages, networks = Stages(None, "", False), {}
+    if "evidence" in learnt:
+        networks["evidence"] = begin_network(plan)
+        seen, _ = train_on_points(networks["evidence"], [known], plan, stages, "evidence")
         truth = look_at_true_clusters(seen, plan)
-        train_on_clusters(networks[step], truth, plan, stages, step)
-    own = look_at_clusters(networks["mistakes"], seen, plan)
-    train_on_clusters(networks["mistakes"], own, plan, stages, "mistakes")
+        train_on_clusters(networks["evidence"], truth, plan, stages, "evidence")
+    if "episodes" in learnt or "mistakes" in learnt:
+        networks |= learn_from_episodes(known, plan, learnt, stages)
     return {step: network.eval() for step, network in networks.items()}
 
 
-def run_ablation(name: str, seed: int) -> Iterator[dict[str, Any]]:
-    """Rows of every step but the paper's model on one pair."""
+def learn_from_episodes(
+    known: Episode, plan: EvidencePlan, learnt: Sequence[str], stages: Stages
+) -> dict[str, EvidenceNetwork]:
+    """Networks whose looks at points are the same, and whose super-nodes are true or their own."""
+    points = begin_network(plan)
+    made = make_training_episodes(known, plan)
+    seen, _ = train_on_points(points, made, plan, stages, "episodes")
+    networks = {}
+    for step in ("episodes", "mistakes"):
+        if step in learnt:
+            networks[step] = network = deepcopy(points)
+            own = look_at_clusters(network, seen, plan)
+            sights = own if step == "mistakes" else look_at_true_clusters(seen, plan)
+            train_on_clusters(network, sights, plan, stages, step)
+    return networks
+
+
+def run_ablation(
+    name: str, seed: int, learnt: Sequence[str] = tuple(STEPS)
+) -> Iterator[dict[str, Any]]:
+    """Rows of these steps on one pair; the paper's model has its rows in the comparison."""
     features, labels, test, truth = read_pair(name)
     model = HiLander(random_state=seed, start="nothing")
     plan = make_plan(model, features, labels)
@@ -112,13 +130,13 @@ def run_ablation(name: str, seed: int) -> Iterator[dict[str, Any]]:
     points, others = preparation.apply(features), preparation.apply(test)
     held = choose_held_out(labels, plan)
     unseen = Episode(points[held], labels[held])
-    trials = learn_steps(Episode(points[~held], labels[~held]), plan)
-    networks = learn_steps(Episode(points, labels), plan)
+    trials = learn_steps(Episode(points[~held], labels[~held]), plan, learnt)
+    networks = learn_steps(Episode(points, labels), plan, learnt)
     graph = build_knn_graph(others, plan.rules.k)
-    for step, variants in STEPS.items():
+    for step in learnt:
         judge = Judge(trials[step], [unseen], plan.rules, seed=seed, most_points=VALIDATION_POINTS)
         score = remember_first(EvidencePredictor(networks[step], plan.device))
-        for variant, (decoder, rises) in variants.items():
+        for variant, (decoder, rises) in STEPS[step].items():
             judge.rules = replace(plan.rules, decoder=decoder)
             if not rises:
                 judge.rules = replace(judge.rules, p_tau_rise=0.0)
@@ -245,12 +263,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(SEEDS)))
     parser.add_argument("--numbers", type=int, nargs="+", default=N_IDENTITIES)
     parser.add_argument("--starts", nargs="+", choices=STARTS, default=STARTS)
+    parser.add_argument("--learnt", nargs="+", choices=list(STEPS), default=list(STEPS))
     args = parser.parse_args(arguments)
     if args.command == "render":
         render()
         return 0
     identities = partial(run_identities, numbers=args.numbers, starts=args.starts)
-    run = {"ablation": run_ablation, "identities": identities}[args.command]
+    ablation = partial(run_ablation, learnt=args.learnt)
+    run = {"ablation": ablation, "identities": identities}[args.command]
     for seed in args.seeds:
         for name in args.dataset:
             told = {"dataset": name, "seed": seed, **describe_circumstances()}

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import torch
 
 from benchmarks import quality
 from benchmarks.datasets import SHARED
@@ -8,6 +9,7 @@ from benchmarks.quality import (
     STEPS,
     format_ablation,
     format_identities,
+    learn_steps,
     main,
     mean_scores,
     score_labels,
@@ -15,11 +17,16 @@ from benchmarks.quality import (
 from benchmarks.rows import append_row, put_block, read_rows
 from hilander.data import make_identities
 from hilander.data.episodes import Episode
-from hilander.evidence_training import EvidencePlan
+from hilander.evidence_training import EvidencePlan, train_evidence
 from hilander.graph import build_knn_graph
+from hilander.model import evidence_learning
+from hilander.model.evidence_learning import EvidenceLearning
+from hilander.model.evidence_network import EvidenceSettings
+from hilander.training import Stages
 from hilander.tree import Rules
 
 FIRST, SECOND, *_ = SHARED
+QUIET = Stages(None, "", verbose=False)
 DEFAULT = "+ p_tau by the spread of sizes (the default)"
 
 
@@ -161,3 +168,35 @@ def test_super_nodes_of_the_truth_are_learnt_from_without_a_network():
     sights = list(quality.look_at_true_clusters([(Episode(X, y), graph)], plan))
     assert len(sights) == 1
     assert 12 <= len(sights[0].examples.same) < len(X)
+
+
+# What is learnt for the ablation.
+
+
+@pytest.fixture
+def tiny_plan(monkeypatch):
+    monkeypatch.setattr(evidence_learning, "_STEPS_PER_EPOCH", 3)
+    return EvidencePlan(
+        network=EvidenceSettings(hidden=8),
+        learning=EvidenceLearning(epochs=1, batch_size=32, most_points=60),
+        rules=Rules(k=6, search_average=True, decoder="leiden", p_tau_merge=0.5, keep_links=True),
+        device="cpu",
+    )
+
+
+def test_steps_share_their_looks_at_points_and_differ_in_what_their_super_nodes_are(tiny_plan):
+    known = Episode(*make_identities(n_identities=20, size=8, dim=16, spread=0.35, seed=0))
+    every = learn_steps(known, tiny_plan, list(STEPS))
+    assert list(every) == list(STEPS)
+    assert equal(every["episodes"].points, every["mistakes"].points)
+    assert not equal(every["episodes"].points, every["evidence"].points)
+    assert not equal(every["episodes"].clusters, every["mistakes"].clusters)
+    alone = learn_steps(known, tiny_plan, ["mistakes"])
+    assert list(alone) == ["mistakes"]
+    assert equal(alone["mistakes"], every["mistakes"])
+    assert equal(train_evidence(known, tiny_plan, QUIET, "train")[0], every["mistakes"])
+
+
+def equal(one, two):
+    ours, theirs = one.state_dict(), two.state_dict()
+    return all(torch.equal(ours[key], theirs[key]) for key in ours)
