@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -44,6 +44,8 @@ class Judge:
         Of an episode.
     as_they_are : sequence of Episode
         More labelled sets to judge by, of which no others are made.
+    watch : callable (items) -> iterator
+        Is asked for each set at each try, and may raise to end the judging.
     """
 
     def __init__(
@@ -56,8 +58,9 @@ class Judge:
         device: str = "auto",
         most_points: int = VALIDATION_POINTS,
         as_they_are: Sequence[Episode] = (),
+        watch: Callable[[Iterable[Any]], Iterator[Any]] = iter,
     ) -> None:
-        self.rules = rules
+        self.rules, self.watch = rules, watch
         rng = np.random.default_rng([seed, 3])
         made = [
             one for unseen in held_out for one in make_validation_episodes(unseen, rng, most_points)
@@ -88,7 +91,8 @@ class Judge:
     def try_rules(self, rules: Rules) -> dict[str, Any]:
         """Mean scores of one setting."""
         scores = []
-        for episode, graph, score in zip(self.episodes, self.graphs, self.scores, strict=True):
+        sets = zip(self.episodes, self.graphs, self.scores, strict=True)
+        for episode, graph, score in self.watch(sets):
             found = Hierarchy.of_steps(walk_levels(episode.features, score, rules, graph=graph))
             predicted = found.labels(-1)
             scores.append(

@@ -165,6 +165,7 @@ def choose_rules(
     judge = Judge(
         trial, [unseen], plan.rules, seed=plan.seed, device=plan.device,
         most_points=min(VALIDATION_POINTS, max(2 * len(held_out), _LEAST_MADE_UP)),
+        watch=stages.watch,
     )  # fmt: skip
     return judge.choose()
 
@@ -234,7 +235,7 @@ def train_on_points(
 ) -> tuple[list[Seen], list[EpochRecord]]:
     """Train the looks at points; the episodes come back with their graphs."""
     episodes = [one for one in made if len(one.labels) > (one.k or plan.rules.k)]
-    points = [look_at_points(one, one.k or plan.rules.k) for one in episodes]
+    points = [look_at_points(one, one.k or plan.rules.k) for one in stages.watch(episodes)]
     history = train_looks(network.looks(super_nodes=False), points, plan, stages, f"{stage}-points")
     graphs = [sight.graph for sight in points]
     return list(zip(episodes, graphs, strict=True)), history
@@ -248,7 +249,7 @@ def train_on_clusters(
     stage: str,
 ) -> list[EpochRecord]:
     """Train the looks at super-nodes; where there are none to learn from, they merge nothing."""
-    looks, clusters = network.looks(super_nodes=True), list(sights)
+    looks, clusters = network.looks(super_nodes=True), list(stages.watch(sights))
     if clusters:
         return train_looks(looks, clusters, plan, stages, f"{stage}-clusters")
     looks[1].abstain()
@@ -285,11 +286,11 @@ def train_looks(
             checkpoint=stages.checkpoint(stage),
             progress=stage if stages.verbose else None,
             anew=plan.start is None,
-            halt=stages.halt,
+            watch=stages.watch,
         )
         history += [{"look": stage, **record} for record in records]
         if look is looks[0]:
-            sights = [sight.look_again(look) for sight in sights]
+            sights = [sight.look_again(look) for sight in stages.watch(sights)]
     return history
 
 

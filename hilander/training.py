@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
 from threading import Event
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from hilander.validation import bcubed_f, pairwise_f
 
 P_TAU_GRID = (*np.round(np.arange(0.05, 0.96, 0.05), 2).tolist(), 0.975, 0.99)
 K_GRID = (5, 10, 15, 20)
+Item = TypeVar("Item")
 TUNABLE = ("p_tau", "k", "features")
 FEWEST_VALIDATION_IDENTITIES = 3
 
@@ -174,6 +175,13 @@ class Stages:
     fingerprint: str
     verbose: bool
     halt: Event = field(default_factory=Event)
+
+    def watch(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Give the items one by one until `halt` is set; InterruptedError says so then."""
+        for item in items:
+            if self.halt.is_set():
+                raise InterruptedError("training was halted")
+            yield item
 
     def checkpoint(self, name: str) -> Checkpoint | None:
         """The checkpoint of a stage, or None if none are kept."""

@@ -149,7 +149,7 @@ def test_a_run_tells_the_threshold_that_suits_the_spread_of_its_sizes(clustered,
     (step, *_) = model.walk(np.load(clustered / "test.npz")["features"])
     applied = step.parents.p_tau
     assert applied != pytest.approx(0.6, abs=0.01)
-    assert f"p_tau {applied:.2g}" in capsys.readouterr().out
+    assert f"p_tau {applied:.2g} (for its sizes; else 0.6)" in capsys.readouterr().out
     told = json.loads((clustered / "run" / "run.json").read_text())
     assert told["settings"]["p_tau"] == 0.6
     assert main(["info", str(clustered / "run"), "--json"]) == 0

@@ -10,11 +10,15 @@ from threadpoolctl import threadpool_limits
 
 from hilander.data import make_identities
 from hilander.data.episodes import Episode
+from hilander.evidence_judging import Judge
 from hilander.evidence_training import (
     EvidencePlan,
+    begin_network,
     learn_by_evidence,
     run_side_by_side,
     train_evidence,
+    train_on_clusters,
+    train_on_points,
 )
 from hilander.model import evidence_learning
 from hilander.model.evidence_learning import EvidenceLearning
@@ -73,6 +77,32 @@ def test_when_one_course_fails_the_others_end_soon(labelled):
 
     with threadpool_limits(2), pytest.raises(RuntimeError, match="no more"):
         run_side_by_side(fail, go_on, stages=stages, device="cpu")
+
+
+def test_a_judge_ends_soon_too(labelled):
+    stages = Stages(None, "", verbose=False)
+    unseen = Episode(*labelled)
+    judge = Judge(
+        begin_network(PLAN), [unseen], PLAN.rules, device="cpu", most_points=60, watch=stages.watch
+    )
+    assert judge.try_rules(PLAN.rules)["f"] > 0
+    stages.halt.set()
+    with pytest.raises(InterruptedError):
+        judge.choose()
+
+
+def test_looking_at_what_is_learned_from_ends_soon_too(labelled):
+    stages = Stages(None, "", verbose=False)
+
+    def sights():
+        stages.halt.set()
+        yield "a sight"
+        pytest.fail("it went on")
+
+    with pytest.raises(InterruptedError):
+        train_on_clusters(begin_network(PLAN), sights(), PLAN, stages, "halted")
+    with pytest.raises(InterruptedError):
+        train_on_points(begin_network(PLAN), [Episode(*labelled)], PLAN, stages, "halted")
 
 
 def test_courses_run_at_the_same_time_and_answer_in_their_order():

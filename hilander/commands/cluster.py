@@ -200,9 +200,19 @@ def run(args: argparse.Namespace) -> int:
         )
         if found is not None and found.method != "exact":
             print(f"the search found {found.recall:.1%} of the neighbours ({found.method})")
-        applied = "" if log.first is None else f", p_tau {log.first.parents.p_tau:.2g}"
+        applied = tell_p_tau(log, settings["p_tau"])
         print(f"model: {settings['model']}{applied}, embeddings {prepared}; run: {args.output}")
     return 0
+
+
+def tell_p_tau(log: Log, asked: float) -> str:
+    """The threshold of the points, and from where the sizes have moved it."""
+    if log.first is None:
+        return ""
+    applied = f"{log.first.parents.p_tau:.2g}"
+    return f", p_tau {applied}" + (
+        "" if applied == f"{asked:.2g}" else f" (for its sizes; else {asked:g})"
+    )
 
 
 def read_whiten(model: HiLander, args: argparse.Namespace) -> Any:

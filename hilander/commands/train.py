@@ -327,7 +327,8 @@ def report(model: HiLander, output: Path) -> None:
     )
     best = max((row["bcubed_f"] for row in training["validation"]), default=None)
     if best is not None:
-        print(f"BCubed F on the held-out identities: {best:.3f}")
+        sets = "sets made of " if model.method == "evidence" else ""
+        print(f"BCubed F on {sets}the held-out identities: {best:.3f}")
     print(f"model: {output}")
 
 

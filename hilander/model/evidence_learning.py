@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from threading import Event, Lock
+from threading import Lock
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from hilander.model.checkpoint import Checkpoint, EpochRecord
 from hilander.model.device import choose_device
 from hilander.model.evidence_network import EvidenceNetwork, EvidenceSettings, Look, edge_loss
 
+Watch = Callable[[Iterable[int]], Iterator[int]]
 _STEPS_PER_EPOCH = 50
 _WARM_UP = 0.1  # share of the steps in which the rate rises
 _LEAST_SPREAD = 1e-3
@@ -109,7 +110,7 @@ def train_look(
     checkpoint: Checkpoint | None = None,
     progress: str | None = None,
     anew: bool = True,
-    halt: Event | None = None,
+    watch: Watch = iter,
 ) -> list[EpochRecord]:
     """Train one look in place and give its history.
 
@@ -130,8 +131,8 @@ def train_look(
     anew : bool
         Measure mean and spread of the evidence. A look that was trained before keeps its own, for
         its weights are made for them.
-    halt : Event, optional
-        Once it is set, no further epoch begins; InterruptedError says so.
+    watch : callable (epochs) -> iterator
+        Is asked for each epoch, and may raise to end the training.
 
     Returns
     -------
@@ -154,9 +155,7 @@ def train_look(
         unit="epoch",
         disable=None if progress else True,
     )
-    for epoch in epochs:
-        if halt is not None and halt.is_set():
-            raise InterruptedError("training was halted")
+    for epoch in watch(epochs):
         record = {"epoch": epoch}
         record |= _train_epoch(
             look, optimizer, (evidence, same), _Draw(examples), settings, (seed, epoch)

@@ -4,7 +4,7 @@ from hilander.partition.contraction import contract_edges
 from hilander.partition.decoding import DECODERS, Decoder, check_decoder, decode
 from hilander.partition.parents import Parents, choose_parents
 from hilander.partition.pooling import link_trees, merge_nodes
-from hilander.partition.spread import measure_spread, suit_p_tau
+from hilander.partition.spread import measure_sizes, suit_p_tau
 from hilander.partition.trees import find_roots, label_trees
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
     "find_roots",
     "label_trees",
     "link_trees",
-    "measure_spread",
+    "measure_sizes",
     "merge_nodes",
     "suit_p_tau",
 ]

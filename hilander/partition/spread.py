@@ -1,4 +1,4 @@
-"""How unlike the sizes of clusters are, and the threshold that suits it.
+"""How large and how unlike in size clusters are, and the threshold that suits it.
 
 A threshold that is right for identities of one size is too low where a few are far larger than the
 rest: there, one wrong merge takes in more pairs than many right ones. The sizes are not known
@@ -6,6 +6,8 @@ before the points are clustered, but a plain first clustering shows how much the
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,33 +18,55 @@ from hilander.partition.contraction import contract_edges
 USUAL_SPREAD = 1.2
 # A spread beyond those of any training set says no more.
 _LEAST, _MOST = 0.4, 2.2
+# Sets of one size ask for a lower threshold if it is one of so many points. Single points are of
+# one size too, and strangers: a lower threshold would join them.
+_LARGE = 8.0
 
 
-def measure_spread(graph: KnnGraph, scores: EdgeScores) -> float:
-    """Standard deviation of the logarithm of the size of a point's cluster.
+class FoundSizes(NamedTuple):
+    """What a first clustering shows of the sizes.
+
+    Parameters
+    ----------
+    spread : float
+        Standard deviation of the logarithm of the size of a point's cluster.
+    usual : float
+        Median size of a point's cluster.
+    """
+
+    spread: float
+    usual: float
+
+    @property
+    def beyond_usual(self) -> float:
+        """How much more the sizes spread than usual; less than 0 only where clusters are large."""
+        beyond = float(np.clip(self.spread, _LEAST, _MOST)) - USUAL_SPREAD
+        if beyond >= 0:
+            return beyond
+        return beyond * min(float(np.log(self.usual) / np.log(_LARGE)), 1.0)
+
+
+def measure_sizes(graph: KnnGraph, scores: EdgeScores) -> FoundSizes:
+    """Sizes as verified merges at even odds find them.
 
     Parameters
     ----------
     graph : KnnGraph of n_nodes nodes
     scores : EdgeScores of the same graph
-        The clusters are those of verified merges at even odds.
-
-    Returns
-    -------
-    spread : float, 0 for clusters of one size
     """
     labels = contract_edges(graph, logit_of(scores.linkage))
-    return float(np.log(np.bincount(labels)[labels]).std())
+    size = np.bincount(labels)[labels]
+    return FoundSizes(float(np.log(size).std()), float(np.median(size)))
 
 
-def suit_p_tau(p_tau: float, spread: float, rise: float) -> float:
-    """The threshold for sizes that spread so much.
+def suit_p_tau(p_tau: float, found: FoundSizes, rise: float) -> float:
+    """The threshold for such sizes.
 
     Parameters
     ----------
     p_tau : float, in [0, 1]
         What suits a usual spread.
-    spread : float
+    found : FoundSizes
     rise : float
         Log-odds for each unit of spread.
 
@@ -52,5 +76,5 @@ def suit_p_tau(p_tau: float, spread: float, rise: float) -> float:
     """
     if rise == 0 or not 0 < p_tau < 1:
         return p_tau
-    odds = p_tau / (1 - p_tau) * np.exp(rise * (np.clip(spread, _LEAST, _MOST) - USUAL_SPREAD))
+    odds = p_tau / (1 - p_tau) * np.exp(rise * found.beyond_usual)
     return float(odds / (1 + odds))

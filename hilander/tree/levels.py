@@ -29,7 +29,7 @@ from hilander.partition import (
     decode,
     label_trees,
     link_trees,
-    measure_spread,
+    measure_sizes,
     merge_nodes,
     suit_p_tau,
 )
@@ -167,7 +167,7 @@ def _decode(graph: KnnGraph, scores: EdgeScores, rules: Rules, level: int) -> Pa
         return choose_parents(graph, scores, rules.p_tau, strict=True)
     p_tau = rules.threshold(level)
     if level == 0 and rules.p_tau_rise:
-        p_tau = suit_p_tau(p_tau, measure_spread(graph, scores), rules.p_tau_rise)
+        p_tau = suit_p_tau(p_tau, measure_sizes(graph, scores), rules.p_tau_rise)
     return decode(graph, scores, p_tau, rules.decoder_of(level))
 
 
