@@ -113,8 +113,10 @@ def learn_from_episodes(
     for step in ("episodes", "mistakes"):
         if step in learnt:
             networks[step] = network = deepcopy(points)
-            own = look_at_clusters(network, seen, plan)
-            sights = own if step == "mistakes" else look_at_true_clusters(seen, plan)
+            if step == "mistakes":
+                sights = look_at_clusters(network, seen, plan)
+            else:
+                sights = look_at_true_clusters(seen, plan)
             train_on_clusters(network, sights, plan, stages, step)
     return networks
 

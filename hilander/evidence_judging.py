@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from hilander.data.episodes import Episode, IdentityBootstrap, Sizes, resample_identities
 from hilander.graph import build_knn_graph
+from hilander.model.evidence_learning import Watch
 from hilander.model.evidence_network import EvidenceNetwork, EvidencePredictor
 from hilander.training import remember_first
 from hilander.tree import Hierarchy, Rules, walk_levels
@@ -58,7 +59,7 @@ class Judge:
         device: str = "auto",
         most_points: int = VALIDATION_POINTS,
         as_they_are: Sequence[Episode] = (),
-        watch: Callable[[Iterable[Any]], Iterator[Any]] = iter,
+        watch: Watch = iter,
     ) -> None:
         self.rules, self.watch = rules, watch
         rng = np.random.default_rng([seed, 3])

@@ -124,7 +124,7 @@ def learn_by_evidence(
     checkpoint_folder: Path | None = None,
     verbose: bool = False,
 ) -> Learned:
-    """Choose p_tau on held-out identities, then train on everything.
+    """Choose p_tau on held-out identities, and train on everything at the same time.
 
     Parameters
     ----------

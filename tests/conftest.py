@@ -14,3 +14,21 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no data at {folder}; set HILANDER_DATA to the folder of real embeddings")
     return folder
+
+
+@pytest.fixture(scope="module")
+def small_steps():
+    """Epochs of five steps for the default method."""
+    from hilander.model import evidence_learning
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evidence_learning, "_STEPS_PER_EPOCH", 5)
+        yield
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    """Points of twenty identities of eight, and their labels."""
+    from hilander.data import make_identities
+
+    return make_identities(n_identities=20, size=8, dim=16, spread=0.35, seed=0)

@@ -45,11 +45,6 @@ def small_steps():
 
 
 @pytest.fixture(scope="module")
-def labelled():
-    return make_identities(n_identities=20, size=8, dim=16, spread=0.35, seed=0)
-
-
-@pytest.fixture(scope="module")
 def learned(labelled, small_steps):
     """As `plan()` learns without being disturbed; not to be changed."""
     return learn_by_evidence(*labelled, plan())

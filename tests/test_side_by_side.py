@@ -8,7 +8,6 @@ import pytest
 import torch
 from threadpoolctl import threadpool_limits
 
-from hilander.data import make_identities
 from hilander.data.episodes import Episode
 from hilander.evidence_judging import Judge
 from hilander.evidence_training import (
@@ -20,12 +19,12 @@ from hilander.evidence_training import (
     train_on_clusters,
     train_on_points,
 )
-from hilander.model import evidence_learning
 from hilander.model.evidence_learning import EvidenceLearning
 from hilander.model.evidence_network import EvidenceSettings
 from hilander.training import Stages
 from hilander.tree import Rules
 
+pytestmark = pytest.mark.usefixtures("small_steps")
 PLAN = EvidencePlan(
     network=EvidenceSettings(hidden=8),
     learning=EvidenceLearning(epochs=2, batch_size=64, learning_rate=0.02, most_points=60),
@@ -33,18 +32,6 @@ PLAN = EvidencePlan(
     device="cpu",
 )
 QUIET = Stages(None, "", verbose=False)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def small_steps():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evidence_learning, "_STEPS_PER_EPOCH", 5)
-        yield
-
-
-@pytest.fixture(scope="module")
-def labelled():
-    return make_identities(n_identities=20, size=8, dim=16, spread=0.35, seed=0)
 
 
 def equal(one, two):

@@ -9,7 +9,6 @@ import torch
 
 from hilander import HiLander, plans
 from hilander.cli import main
-from hilander.data import make_identities
 from hilander.errors import ModelError, SettingError
 from hilander.evidence_training import EvidencePlan, begin_network, learn_by_evidence
 from hilander.model import evidence_learning
@@ -22,6 +21,7 @@ from hilander.plans import FEW_IDENTITIES, choose_start, make_plan
 from hilander.training import fingerprint
 from hilander.tree import Rules
 
+pytestmark = pytest.mark.usefixtures("small_steps")
 LEARNING = EvidenceLearning(epochs=3, batch_size=64, learning_rate=0.02, most_points=60)
 PLAN = EvidencePlan(
     network=EvidenceSettings(hidden=8),
@@ -30,18 +30,6 @@ PLAN = EvidencePlan(
     tune=(),
     device="cpu",
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def small_steps():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evidence_learning, "_STEPS_PER_EPOCH", 5)
-        yield
-
-
-@pytest.fixture(scope="module")
-def labelled():
-    return make_identities(n_identities=20, size=8, dim=16, spread=0.35, seed=0)
 
 
 @pytest.fixture(scope="module")

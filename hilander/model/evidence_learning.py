@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from threading import Lock
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ from hilander.model.checkpoint import Checkpoint, EpochRecord
 from hilander.model.device import choose_device
 from hilander.model.evidence_network import EvidenceNetwork, EvidenceSettings, Look, edge_loss
 
-Watch = Callable[[Iterable[int]], Iterator[int]]
+Watch = Callable[[Iterable[Any]], Iterator[Any]]  # gives what it is given, or raises
 _STEPS_PER_EPOCH = 50
 _WARM_UP = 0.1  # share of the steps in which the rate rises
 _LEAST_SPREAD = 1e-3
