@@ -19,7 +19,7 @@ import numpy.typing as npt
 from hilander.data.arrays import FloatArray, IntArray
 from hilander.graph.edges import unit_rows
 
-Kind = Literal["even", "even-small", "log-normal", "singles", "log"]
+Kind = Literal["even", "even-small", "log-normal", "singles", "log", "tiny"]
 KINDS: tuple[Kind, ...] = ("even", "even-small", "log-normal", "singles", "log")
 WIDTHS = (64, 128, 256, 512)
 WARPS = ("none", "relu", "tanh")
@@ -117,12 +117,15 @@ def draw_counts(kind: Kind, n_points: int, rng: np.random.Generator) -> IntArray
     low, high = {"even": (6, 100), "even-small": (6, 30)}.get(kind, (3, 60))
     usual, is_even = _log_uniform(low, high, rng), kind.startswith("even")
     vary = float(rng.choice([0.0, 0.1, 0.3])) if is_even else rng.uniform(0.4, 1.3)
+    more = _log_uniform(0.2, 4, rng) if kind == "tiny" else 0.0
     counts: list[int] = []
     while sum(counts) < n_points:
         if is_even:
             size = usual * rng.uniform(1 - vary, 1 + vary)
         elif kind == "log-normal":
             size = usual * np.exp(vary * rng.normal())
+        elif kind == "tiny":
+            size = 1.0 + rng.poisson(more)
         elif kind == "singles":
             size = 1.0 if rng.random() < 0.6 else rng.pareto(0.9) * 2 + 2
         else:

@@ -1,0 +1,163 @@
+"""What the model in the box learns from and is judged by: labelled sets of many kinds and sizes.
+
+Real sets (the glyphs and the training files of the shared pairs), re-sampled and bootstrapped to
+other sizes; face-like ones; generated ones of many shapes (`benchmarks.shapes`). Most have some
+thousand points. Some have a few dozen to a few hundred, and in these most identities are small:
+who has seen only large sets joins whatever is nearest in a small one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from benchmarks.datasets import load_labelled
+from benchmarks.shapes import Kind, make_shaped
+from hilander.data import as_embeddings, learn_preparation
+from hilander.data.episodes import Episode, IdentityBootstrap, Sizes, resample_identities
+from hilander.data.face_like import FaceLikeSettings, make_face_like
+from hilander.evidence_training import EvidencePlan
+from hilander.training import choose_held_out
+
+# Sets that show the same kind of thing are one domain, left out together.
+DOMAINS = {"faces": ("faces",), "characters": ("omniglot", "glyphs"), "flowers": ("flowers",)}
+DOMAIN_OF = {name: domain for domain, names in DOMAINS.items() for name in names}
+K_SEEN = (15, 15, 15, 15, 20, 30)
+FACE_LIKE, FACE_LIKE_WEIGHT = 6, 0.5
+SHAPED, JUDGED_SHAPED, SHAPED_WEIGHT = 120, 24, 1.5
+SHAPED_POINTS = 2000, 5000
+EVEN: dict[int, Kind] = {0: "even", 3: "even-small"}
+SMALL, JUDGED_SMALL = 72, 18
+SMALL_POINTS = 60, 1500
+SMALL_KINDS: tuple[Kind, ...] = ("tiny", "singles", "even-small", "tiny", "log", "log-normal")
+SMALL_DRAWS = 8  # of each real set
+MOST_POINTS = 6000
+MADE_UP_POINTS = 3000
+REAL_SIZES: tuple[Sizes, ...] = ("all", "singles", "log", "heavy")
+SMALL_SIZES: tuple[Sizes, ...] = ("heavy", "singles", "log", "all")
+MADE_UP_SIZES: tuple[Sizes, ...] = ("singles", "log", "large", "singles", "log", "even")
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A labelled set to learn from, cut in two by identity."""
+
+    name: str
+    known: Episode
+    held_out: Episode
+
+
+def read_sources(left_out: str | None, plan: EvidencePlan) -> list[Source]:
+    """The labelled sets, but those of one domain; the plan says how many identities to hold out."""
+    names = [name for name, domain in DOMAIN_OF.items() if domain != left_out]
+    return [cut_source(name, *load_labelled(name), plan) for name in names]
+
+
+def cut_source(name: str, features: Any, labels: Any, plan: EvidencePlan) -> Source:
+    """Prepare a set as an unlabelled one would be, and hold some of its identities out."""
+    points = as_embeddings(features)
+    prepared = learn_preparation(points).apply(points)
+    codes = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    apart = choose_held_out(codes, plan)
+    return Source(
+        name, Episode(prepared[~apart], codes[~apart]), Episode(prepared[apart], codes[apart])
+    )
+
+
+def make_all_episodes(sources: list[Source], seed: int) -> Iterator[Episode]:
+    """Every set re-sampled and bootstrapped to other sizes, and generated sets of many shapes."""
+    rng = np.random.default_rng([seed, 7])
+    for source in sources:
+        yield from resample_source(source.known, rng)
+        yield from bootstrap_source(source.known, rng)
+    for number in range(FACE_LIKE):
+        yield see_some(make_like_faces(number, rng), rng)
+    for shaped in make_many_shapes(SHAPED, np.random.default_rng([seed, 13])):
+        yield see_some(replace(shaped, weight=SHAPED_WEIGHT), rng)
+    for shaped in make_small_sets(SMALL, np.random.default_rng([seed, 19])):
+        yield replace(shaped, weight=SHAPED_WEIGHT)
+
+
+def make_judged_sets(seed: int) -> list[Episode]:
+    """Generated sets that no model of this seed has learned from."""
+    many = make_many_shapes(JUDGED_SHAPED, np.random.default_rng([seed, 17]))
+    small = make_small_sets(JUDGED_SMALL, np.random.default_rng([seed, 23]))
+    return [*many, *small]
+
+
+def resample_source(known: Episode, rng: np.random.Generator) -> Iterator[Episode]:
+    """The identities of a real set in other sizes: all of its points, and few of them."""
+    for sizes in REAL_SIZES:
+        yield see_some(resample_identities(known, sizes, MOST_POINTS, rng), rng)
+    for turn in range(SMALL_DRAWS):
+        yield resample_identities(known, SMALL_SIZES[turn % len(SMALL_SIZES)], draw_few(rng), rng)
+
+
+def bootstrap_source(known: Episode, rng: np.random.Generator) -> Iterator[Episode]:
+    """New identities like those of a real set, strangers and as hard ones in turn."""
+    bootstrap = IdentityBootstrap(known)
+    if not bootstrap.is_able:
+        return
+    for turn, sizes in enumerate(MADE_UP_SIZES):
+        yield see_some(bootstrap.make(sizes, MADE_UP_POINTS, rng, as_hard=turn % 2 == 1), rng)
+    for turn, few in enumerate((True, True, False, False)):
+        n_points = draw_few(rng) if few else MADE_UP_POINTS
+        yield bootstrap.make("small", n_points, rng, as_hard=turn % 2 == 1)
+
+
+def draw_few(rng: np.random.Generator) -> int:
+    """A number of points for a small set."""
+    low, high = np.log(SMALL_POINTS)
+    return int(np.exp(rng.uniform(low, high)))
+
+
+def make_small_sets(number: int, rng: np.random.Generator) -> Iterator[Episode]:
+    """Generated sets of few points, in which most identities are small."""
+    for turn in range(number):
+        features, labels = make_shaped(rng, draw_few(rng), SMALL_KINDS[turn % len(SMALL_KINDS)])
+        yield Episode(learn_preparation(features).apply(features), labels)
+
+
+def make_many_shapes(number: int, rng: np.random.Generator) -> Iterator[Episode]:
+    """Sets of many shapes: a third of even sizes, a third re-sampled to other sizes.
+
+    Small even ones are not cut to pieces: who has seen them knows that not all that is alike is
+    one identity.
+    """
+    for turn in range(number):
+        kind = EVEN.get(turn % 6)
+        features, labels = make_shaped(rng, int(rng.integers(*SHAPED_POINTS)), kind)
+        made = Episode(learn_preparation(features).apply(features), labels)
+        if turn % 3 == 1:
+            sizes = REAL_SIZES[1 + turn // 3 % 3]
+            made = resample_identities(made, sizes, MOST_POINTS, rng)
+        yield made
+
+
+def see_some(episode: Episode, rng: np.random.Generator) -> Episode:
+    """The same episode with a number of neighbours of its own."""
+    return replace(episode, k=int(rng.choice(K_SEEN)))
+
+
+def make_like_faces(number: int, rng: np.random.Generator) -> Episode:
+    """A face-like set of a random shape: width, sizes, spread, sub-modes and families."""
+    settings = FaceLikeSettings(
+        n_points=int(rng.integers(2000, 5000)),
+        n_identities=int(np.exp(rng.uniform(np.log(60), np.log(1500)))),
+        dim=int(rng.choice([64, 128, 256, 512])),
+        sizes="log-normal" if rng.random() < 0.5 else "heavy-tailed",
+        spread=float(rng.uniform(0.3, 1.1)),
+        n_looks=int(rng.integers(1, 6)),
+        look_spread=float(rng.uniform(0.03, 0.4)),
+        family_size=int(rng.integers(1, 9)),
+        family_share=float(rng.uniform(0, 0.8)),
+        poor_share=float(rng.uniform(0, 0.1)),
+    )
+    features, labels = make_face_like(settings, seed=int(rng.integers(2**31)), embedder=number)
+    prepared = learn_preparation(features).apply(features)
+    sizes: Sizes = "all" if number % 2 else "singles"
+    made = resample_identities(Episode(prepared, labels), sizes, MOST_POINTS, rng)
+    return replace(made, weight=FACE_LIKE_WEIGHT)
