@@ -84,8 +84,6 @@ class EvidencePlan:
         ("p_tau",) or ().
     start : str, optional
         Folder of a model to train further; None to begin with chance weights.
-    own_ways : tuple of (decoder, p_tau)
-        How the training episodes are clustered for the super-nodes.
     seed : int
     device : str
     """
@@ -96,7 +94,6 @@ class EvidencePlan:
     val_fraction: float = 0.2
     tune: tuple[str, ...] = ("p_tau",)
     start: str | None = None
-    own_ways: tuple[tuple[Decoder, float], ...] = OWN_WAYS
     seed: int = 0
     device: str = "auto"
 
@@ -310,7 +307,7 @@ def look_at_clusters(
     for episode, graph in seen:
         score = remember_first(EvidencePredictor(network, plan.device))
         rules = replace(plan.rules, p_tau_rise=0.0)
-        ways = [replace(rules, decoder=decoder, p_tau=p_tau) for decoder, p_tau in plan.own_ways]
+        ways = [replace(rules, decoder=decoder, p_tau=p_tau) for decoder, p_tau in OWN_WAYS]
         beside_others = network.settings.beside_others
         yield from look_at_merged(episode, graph, score, ways, beside_others=beside_others)
 

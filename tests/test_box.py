@@ -17,6 +17,12 @@ def test_the_model_in_the_box_groups_embeddings_of_any_width(dim):
     assert bcubed_f(labels, model.predict(features)) > 0.8
 
 
+@pytest.mark.parametrize(("n_identities", "size"), [(15, 2), (100, 2), (30, 5), (300, 1)])
+def test_the_model_in_the_box_joins_no_strangers_in_a_small_set(n_identities, size):
+    features, labels = make_identities(n_identities, size, dim=32, spread=0.5, seed=5)
+    assert bcubed_f(labels, HiLander.pretrained().predict(features)) > 0.8
+
+
 def test_a_cone_and_its_centred_embeddings_are_grouped_alike():
     features, labels = make_identities(n_identities=30, size=20, dim=32, spread=0.5, seed=1)
     cone = features + 3 * np.ones(32, dtype=np.float32) / np.sqrt(32)

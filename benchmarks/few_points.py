@@ -1,0 +1,147 @@
+"""How sets of few points are grouped: a few dozen to a thousand points, of small identities.
+
+    python -m benchmarks.few_points run [--dataset NAME ...]
+    python -m benchmarks.few_points render           # the table of docs/quality.md
+
+Sets are drawn from the test files. The model in the box is one that was trained without the
+domain; the fitted one learned from the train file; the rivals run at their defaults.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.box import DOMAIN_OF, cluster_by_rival, find_box, read_test, stand_alone
+from benchmarks.datasets import SHARED, load_labelled
+from benchmarks.quality import PAGE
+from benchmarks.rows import (
+    RESULTS,
+    append_row,
+    describe_circumstances,
+    find_data,
+    hash_file,
+    put_block,
+    read_rows,
+)
+from hilander import HiLander
+from hilander.data.arrays import IntArray
+from hilander.validation import bcubed_f, pairwise_f
+
+ROWS = RESULTS / "few_points.jsonl"
+MARKS = ("<!-- few points: begin -->", "<!-- few points: end -->")
+POINTS = (30, 100, 300, 1000)
+SIZES = ("two each", "five each", "ten each", "mixed")
+DRAWS = 5
+FITTED, BOX, RIVALS = "fitted", "in the box", ("fast_hdbscan", "FINCH", "EVoC")
+_MIXED_SINGLES, _MIXED_LARGEST = 0.6, 12
+
+
+def draw_few(labels: IntArray, sizes: str, n_points: int, rng: np.random.Generator) -> IntArray:
+    """Rows of about `n_points` points of small identities; fewer where there are no more.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_all,)
+    sizes : str
+        One of `SIZES`; "mixed" is one point of six in ten identities and two to twelve of others.
+    n_points : int
+    rng : numpy Generator
+    """
+    each = {"two each": 2, "five each": 5, "ten each": 10}.get(sizes, 0)
+    codes = np.unique(labels, return_inverse=True)[1]
+    able = np.flatnonzero(np.bincount(codes) >= max(each, 1))
+    rows: list[int] = []
+    for identity in rng.permutation(able):
+        if len(rows) >= n_points:
+            break
+        single = rng.random() < _MIXED_SINGLES
+        size = each or (1 if single else int(rng.integers(2, _MIXED_LARGEST + 1)))
+        rows += rng.permutation(np.flatnonzero(codes == identity))[:size].tolist()
+    return np.array(rows[:n_points], dtype=np.int64)
+
+
+def list_methods(name: str) -> Iterator[tuple[str, Callable[[Any], Any]]]:
+    """Names of the methods and how each clusters embeddings of a pair."""
+    yield FITTED, HiLander().fit(*load_labelled(name)).predict
+    yield BOX, HiLander.load(find_box(DOMAIN_OF[name])).predict
+    for rival in RIVALS:
+        yield rival, partial(cluster_by_rival, rival, seed=0)
+
+
+def measure(name: str) -> Iterator[dict[str, Any]]:
+    """Rows of all methods on all sets of a pair that are large enough."""
+    features, labels = read_test(name)
+    for method, cluster in list_methods(name):
+        for n_points in POINTS:
+            for sizes in SIZES:
+                draws = [np.random.default_rng([n_points, d, 31]) for d in range(DRAWS)]
+                sets = [draw_few(labels, sizes, n_points, rng) for rng in draws]
+                if len(sets[0]) < n_points:
+                    continue
+                scores = [score(labels[rows], features[rows], cluster) for rows in sets]
+                pair, bcubed = np.mean(scores, axis=0)
+                yield {
+                    "method": method, "n_points": n_points, "sizes": sizes, "draws": DRAWS,
+                    "pairwise_f": float(pair), "bcubed_f": float(bcubed),
+                }  # fmt: skip
+
+
+def score(truth: IntArray, features: Any, cluster: Callable[[Any], Any]) -> tuple[float, float]:
+    """Pairwise and BCubed F; a method that refuses so few points leaves each alone."""
+    try:
+        found = stand_alone(np.asarray(cluster(features)))
+    except ValueError:
+        found = np.arange(len(truth))
+    return pairwise_f(truth, found), bcubed_f(truth, found)
+
+
+def format_rows(rows: list[dict[str, Any]]) -> str:
+    """A Markdown table: BCubed F, the mean over sizes and draws, by the number of points."""
+    latest = {
+        (row["dataset"], row["method"], row["n_points"], row["sizes"]): row["bcubed_f"]
+        for row in rows
+    }
+    lines = ["| data set | method | " + " | ".join(f"{n:,}" for n in POINTS) + " |"]
+    lines.append("|---|---|" + "---|" * len(POINTS))
+    for name in SHARED:
+        for method in (FITTED, BOX, *RIVALS):
+            cells = []
+            for n_points in POINTS:
+                found = [f for key, f in latest.items() if key[:3] == (name, method, n_points)]
+                cells.append(f"{np.mean(found):.3f}".lstrip("0") if found else "not run")
+            lines.append(f"| {name} | {method} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def render() -> None:
+    """Draw the table of the page anew."""
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(put_block(text, MARKS, format_rows(read_rows(ROWS))), encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("command", choices=["run", "render"])
+    parser.add_argument("--dataset", nargs="+", choices=list(SHARED), default=list(SHARED))
+    args = parser.parse_args(arguments)
+    if args.command == "render":
+        render()
+        return 0
+    for name in args.dataset:
+        told = {"dataset": name, "seed": 0, **describe_circumstances()}
+        told["dataset_hash"] = hash_file(find_data() / SHARED[name][1])
+        for row in measure(name):
+            append_row(ROWS, told | row)
+            print(name, row, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
