@@ -40,7 +40,9 @@ PAPER_HIDDEN = 512
 EVIDENCE_HIDDEN = 32
 SURE_RIDGE = 1.0
 FEW_IDENTITIES = 30  # up to which training starts from the model in the box
-EVIDENCE_K, FEWEST_K = 15, 10
+EVIDENCE_K = 15
+# Neighbours, however few the points are: to learn from, and to group four of them.
+FEWEST_K_LEARNT, FEWEST_K = 10, 3
 
 
 def make_plan(model: HiLander, points: FloatArray, labels: IntArray) -> TrainingPlan | EvidencePlan:
@@ -86,7 +88,7 @@ def _plan_evidence(model: HiLander, labels: IntArray) -> EvidencePlan:
         network=EvidenceSettings(EVIDENCE_HIDDEN if model.hidden is None else model.hidden),
         learning=_learning(model, EvidenceLearning),
         rules=Rules(
-            k=fit_k(EVIDENCE_K, len(labels)) if model.k == "auto" else model.k,
+            k=fit_k(EVIDENCE_K, len(labels), FEWEST_K_LEARNT) if model.k == "auto" else model.k,
             p_tau=DEFAULT_P_TAU if model.p_tau == "auto" else model.p_tau,
             early_stop=model.early_stop,
             search_average=True,
@@ -134,9 +136,9 @@ def _learning(model: HiLander, kind: type[Any]) -> Any:
     return learning if model.epochs is None else replace(learning, epochs=model.epochs)
 
 
-def fit_k(k: int, n_points: int) -> int:
-    """Fewer neighbours for few points, but never below ten."""
-    return max(min(k, n_points - 1), min(k, FEWEST_K))
+def fit_k(k: int, n_points: int, fewest: int = FEWEST_K) -> int:
+    """Fewer neighbours for few points, but never below the fewest."""
+    return max(min(k, n_points - 1), min(k, fewest))
 
 
 def rules_for(model: HiLander, n_points: int, graph: KnnGraph | None = None, **asked: Any) -> Rules:

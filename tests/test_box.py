@@ -23,6 +23,13 @@ def test_the_model_in_the_box_joins_no_strangers_in_a_small_set(n_identities, si
     assert bcubed_f(labels, HiLander.pretrained().predict(features)) > 0.8
 
 
+@pytest.mark.parametrize("n_points", range(4, 12))
+def test_the_model_in_the_box_groups_a_handful_of_points(n_points):
+    features, labels = make_identities(n_identities=6, size=2, dim=32, spread=0.5, seed=5)
+    found = HiLander.pretrained().predict(features[:n_points])
+    assert bcubed_f(labels[:n_points], found) > 0.6
+
+
 def test_a_cone_and_its_centred_embeddings_are_grouped_alike():
     features, labels = make_identities(n_identities=30, size=20, dim=32, spread=0.5, seed=1)
     cone = features + 3 * np.ones(32, dtype=np.float32) / np.sqrt(32)

@@ -25,6 +25,7 @@ from hilander.model.learning import LearningSettings
 from hilander.plans import (
     EVIDENCE_K,
     FEWEST_K,
+    FEWEST_K_LEARNT,
     fit_k,
     make_plan,
     make_scorer,
@@ -143,11 +144,12 @@ def test_k_does_not_follow_the_size_of_the_identities():
         assert make_plan(HiLander(), points, labels).rules.k == EVIDENCE_K == 15
 
 
-def test_few_points_have_fewer_neighbours_but_never_below_ten():
+def test_few_points_have_fewer_neighbours_but_never_below_three_or_ten_to_learn_from():
     assert fit_k(15, 1000) == 15
     assert fit_k(15, 15) == 14
-    assert fit_k(15, 11) == FEWEST_K == 10
-    assert fit_k(15, 5) == 10  # refused afterwards, with what to do
+    assert fit_k(15, 5) == 4
+    assert fit_k(15, 3) == FEWEST_K == 3  # refused afterwards, with what to do
+    assert fit_k(15, 5, FEWEST_K_LEARNT) == 10
     assert fit_k(4, 5) == 4
     few = make_plan(HiLander(), np.eye(12, 4, dtype=np.float32), np.repeat(np.arange(4), 3))
     assert few.rules.k == 11
@@ -159,8 +161,9 @@ def test_few_points_can_be_grouped_by_a_model_of_many(model, unseen):
     assert next(model.walk(X)).graph.k == EVIDENCE_K
     assert next(model.walk(X[:12])).graph.k == 11
     assert next(model.walk(X[:12], k=3)).graph.k == 3
-    with pytest.raises(GraphError, match="k=10 needs 11 embeddings, got only 6; use k <= 5"):
-        model.predict(X[:6])
+    assert next(model.walk(X[:6])).graph.k == 5
+    with pytest.raises(GraphError, match="k=3 needs 4 embeddings, got only 3; use k <= 2"):
+        model.predict(X[:3])
     with pytest.raises(GraphError, match="k=15 needs 16 embeddings"):
         model.cluster(X[:12], k=15)
 
