@@ -28,6 +28,9 @@ _PASSES = 5
 _PART = 16_384
 # Passes over such a part; more of them change a thousandth of the nodes and take their time.
 _PASSES_OVER_PART = 2
+# By how much of itself a weight is moved. With equal weights, each of two communities can look a
+# rounding error better than the other to a node, which then goes to and fro for ever.
+_UNEQUAL = 1e-9
 _ONE_AT_A_TIME = Lock()  # networkit has one seed for all threads
 # Module, what pip installs it by, and name of each method.
 LIBRARIES = {
@@ -121,8 +124,9 @@ def _improve(networkit: Any, edges: WeightedEdges, resolution: float, passes: in
     """Communities of one graph, shape (n_nodes,)."""
     if not len(edges.low):
         return np.arange(edges.n_nodes)
+    unequal = edges.weight * (1 + _UNEQUAL * np.random.default_rng(0).random(len(edges.weight)))
     graph = networkit.GraphFromCoo(
-        (edges.weight, (edges.low, edges.high)), n=edges.n_nodes, weighted=True, directed=False
+        (unequal, (edges.low, edges.high)), n=edges.n_nodes, weighted=True, directed=False
     )
     leiden = networkit.community.ParallelLeiden(
         graph, randomize=True, iterations=passes, gamma=float(resolution)

@@ -202,3 +202,19 @@ def test_threads_that_look_for_communities_at_once_do_not_disturb_each_other():
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(lambda _: find_by_leiden(edges, 1.0), range(40)):
             np.testing.assert_array_equal(found, alone)
+
+
+def test_equal_weights_are_told_apart_so_that_no_node_goes_to_and_fro_for_ever(monkeypatch):
+    networkit = pytest.importorskip("networkit")
+    given, build = [], networkit.GraphFromCoo
+
+    def watch(edges, **rest):
+        given.append(edges[0])
+        return build(edges, **rest)
+
+    monkeypatch.setattr(networkit, "GraphFromCoo", watch)
+    ends = np.arange(99)
+    find_by_leiden(WeightedEdges(100, ends, ends + 1, np.full(99, 10.3)), 1.0)
+    (weights,) = given
+    assert len(np.unique(weights)) == 99
+    np.testing.assert_allclose(weights, 10.3, rtol=1e-8)
