@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hilander.data import FloatArray, IntArray, Preparation, learn_preparation
+from hilander.data import FloatArray, IntArray, OwnPreparation, Preparation, learn_preparation
 from hilander.data.whitening import whiten_within
 from hilander.errors import SettingError
 from hilander.evidence_training import EvidencePlan, learn_by_evidence
@@ -41,9 +41,10 @@ EVIDENCE_HIDDEN = 32
 SURE_RIDGE = 1.0
 FEW_IDENTITIES = 30  # up to which training starts from the model in the box
 EVIDENCE_K = 15
-FEWEST_K_LEARNT = 10  # neighbours to learn from, however few the points are
-# To group: a tenth of the points, or a point would see mostly strangers; but these.
-FEWEST_K, POINTS_FOR_EACH = 3, 10
+FEWEST_K_LEARNT, FEWEST_K = 10, 3  # neighbours, however few the points: to learn from, to group
+# Points for each neighbour that a model of no embedder looks at. Most neighbours are strangers
+# where points are few, and how near strangers are in these data it has not learned.
+POINTS_FOR_EACH = 10
 
 
 def make_plan(model: HiLander, points: FloatArray, labels: IntArray) -> TrainingPlan | EvidencePlan:
@@ -89,7 +90,7 @@ def _plan_evidence(model: HiLander, labels: IntArray) -> EvidencePlan:
         network=EvidenceSettings(EVIDENCE_HIDDEN if model.hidden is None else model.hidden),
         learning=_learning(model, EvidenceLearning),
         rules=Rules(
-            k=fit_k_learnt(EVIDENCE_K, len(labels)) if model.k == "auto" else model.k,
+            k=fit_k(EVIDENCE_K, len(labels), FEWEST_K_LEARNT) if model.k == "auto" else model.k,
             p_tau=DEFAULT_P_TAU if model.p_tau == "auto" else model.p_tau,
             early_stop=model.early_stop,
             search_average=True,
@@ -137,14 +138,14 @@ def _learning(model: HiLander, kind: type[Any]) -> Any:
     return learning if model.epochs is None else replace(learning, epochs=model.epochs)
 
 
-def fit_k(k: int, n_points: int) -> int:
-    """Neighbours to look at among so many points: fewer of few, but never below three."""
+def fit_k(k: int, n_points: int, fewest: int = FEWEST_K) -> int:
+    """Fewer neighbours for few points, but never below the fewest."""
+    return max(min(k, n_points - 1), min(k, fewest))
+
+
+def fit_k_to_any(k: int, n_points: int) -> int:
+    """Neighbours for a model of no embedder: a tenth of the points, but never below three."""
     return min(k, max(n_points // POINTS_FOR_EACH, FEWEST_K))
-
-
-def fit_k_learnt(k: int, n_points: int) -> int:
-    """Neighbours to learn from: all the others of few points, but never below ten."""
-    return max(min(k, n_points - 1), min(k, FEWEST_K_LEARNT))
 
 
 def rules_for(model: HiLander, n_points: int, graph: KnnGraph | None = None, **asked: Any) -> Rules:
@@ -171,7 +172,8 @@ def rules_for(model: HiLander, n_points: int, graph: KnnGraph | None = None, **a
         return replace(model.rules_, **given | {"k": graph.k})
     rules = replace(model.rules_, **given)
     if "k" not in given and model.k == "auto":
-        rules = replace(rules, k=fit_k(rules.k, n_points))
+        of_any = isinstance(model.preparation_, OwnPreparation)
+        rules = replace(rules, k=(fit_k_to_any if of_any else fit_k)(rules.k, n_points))
     check_k(rules.k, n_points)
     return rules
 

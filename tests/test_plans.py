@@ -27,7 +27,7 @@ from hilander.plans import (
     FEWEST_K,
     FEWEST_K_LEARNT,
     fit_k,
-    fit_k_learnt,
+    fit_k_to_any,
     make_plan,
     make_scorer,
     prepare,
@@ -146,12 +146,12 @@ def test_k_does_not_follow_the_size_of_the_identities():
 
 
 def test_few_points_have_fewer_neighbours_but_never_below_three_or_ten_to_learn_from():
-    assert [fit_k(15, n) for n in (1000, 150, 149, 60, 39, 4)] == [15, 15, 14, 6, 3, 3]
+    assert [fit_k(15, n) for n in (1000, 15, 5)] == [15, 14, 4]
     assert fit_k(15, 3) == FEWEST_K == 3  # refused afterwards, with what to do
-    assert fit_k(2, 100) == 2
-    assert [fit_k_learnt(15, n) for n in (1000, 16, 12, 11, 5)] == [15, 15, 11, 10, 10]
-    assert FEWEST_K_LEARNT == 10
-    assert fit_k_learnt(4, 5) == 4
+    assert [fit_k(15, n, FEWEST_K_LEARNT) for n in (12, 11, 5)] == [11, 10, 10]
+    assert fit_k(4, 5) == 4
+    assert [fit_k_to_any(15, n) for n in (1000, 150, 149, 60, 39, 4)] == [15, 15, 14, 6, 3, 3]
+    assert fit_k_to_any(2, 100) == 2
     few = make_plan(HiLander(), np.eye(12, 4, dtype=np.float32), np.repeat(np.arange(4), 3))
     assert few.rules.k == 11
 
@@ -160,9 +160,10 @@ def test_few_points_can_be_grouped_by_a_model_of_many(model, unseen):
     X, _ = unseen
     assert model.rules_.k == EVIDENCE_K
     assert next(model.walk(X)).graph.k == EVIDENCE_K
-    assert next(model.walk(X[:12])).graph.k == 3
+    assert next(model.walk(X[:12])).graph.k == 11
     assert next(model.walk(X[:12], k=3)).graph.k == 3
-    assert next(model.walk(X[:4])).graph.k == 3
+    assert next(model.walk(X[:6])).graph.k == 5
+    assert next(HiLander.pretrained().walk(X[:40])).graph.k == 4
     with pytest.raises(GraphError, match="k=3 needs 4 embeddings, got only 3; use k <= 2"):
         model.predict(X[:3])
     with pytest.raises(GraphError, match="k=15 needs 16 embeddings"):
