@@ -42,9 +42,9 @@ SURE_RIDGE = 1.0
 FEW_IDENTITIES = 30  # up to which training starts from the model in the box
 EVIDENCE_K = 15
 FEWEST_K_LEARNT, FEWEST_K = 10, 3  # neighbours, however few the points: to learn from, to group
-# Points for each neighbour that a model of no embedder looks at. Most neighbours are strangers
-# where points are few, and how near strangers are in these data it has not learned.
-POINTS_FOR_EACH = 10
+# A model of no embedder has not learned how near strangers are in the data at hand, and of few
+# points most neighbours are strangers: it looks at one for each so many points, and at some.
+POINTS_FOR_EACH, FEWEST_K_OF_ANY = 10, 5
 
 
 def make_plan(model: HiLander, points: FloatArray, labels: IntArray) -> TrainingPlan | EvidencePlan:
@@ -144,8 +144,8 @@ def fit_k(k: int, n_points: int, fewest: int = FEWEST_K) -> int:
 
 
 def fit_k_to_any(k: int, n_points: int) -> int:
-    """Neighbours for a model of no embedder: a tenth of the points, but never below three."""
-    return min(k, max(n_points // POINTS_FOR_EACH, FEWEST_K))
+    """Neighbours for a model of no embedder: a tenth of the points, or five where they are few."""
+    return fit_k(min(k, max(n_points // POINTS_FOR_EACH, FEWEST_K_OF_ANY)), n_points)
 
 
 def rules_for(model: HiLander, n_points: int, graph: KnnGraph | None = None, **asked: Any) -> Rules:

@@ -150,7 +150,8 @@ def test_few_points_have_fewer_neighbours_but_never_below_three_or_ten_to_learn_
     assert fit_k(15, 3) == FEWEST_K == 3  # refused afterwards, with what to do
     assert [fit_k(15, n, FEWEST_K_LEARNT) for n in (12, 11, 5)] == [11, 10, 10]
     assert fit_k(4, 5) == 4
-    assert [fit_k_to_any(15, n) for n in (1000, 150, 149, 60, 39, 4)] == [15, 15, 14, 6, 3, 3]
+    assert [fit_k_to_any(15, n) for n in (1000, 150, 149, 60, 30, 5)] == [15, 15, 14, 6, 5, 4]
+    assert fit_k_to_any(15, 3) == 3
     assert fit_k_to_any(2, 100) == 2
     few = make_plan(HiLander(), np.eye(12, 4, dtype=np.float32), np.repeat(np.arange(4), 3))
     assert few.rules.k == 11
@@ -163,7 +164,7 @@ def test_few_points_can_be_grouped_by_a_model_of_many(model, unseen):
     assert next(model.walk(X[:12])).graph.k == 11
     assert next(model.walk(X[:12], k=3)).graph.k == 3
     assert next(model.walk(X[:6])).graph.k == 5
-    assert next(HiLander.pretrained().walk(X[:40])).graph.k == 4
+    assert next(HiLander.pretrained().walk(X[:40])).graph.k == 5
     with pytest.raises(GraphError, match="k=3 needs 4 embeddings, got only 3; use k <= 2"):
         model.predict(X[:3])
     with pytest.raises(GraphError, match="k=15 needs 16 embeddings"):
