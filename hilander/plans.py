@@ -10,7 +10,7 @@ import numpy as np
 
 from hilander.data import FloatArray, IntArray, OwnPreparation, Preparation, learn_preparation
 from hilander.data.whitening import whiten_within
-from hilander.errors import SettingError
+from hilander.errors import GraphError, SettingError
 from hilander.evidence_training import EvidencePlan, learn_by_evidence
 from hilander.graph import KnnGraph, check_k
 from hilander.model.evidence_learning import EvidenceLearning
@@ -172,6 +172,10 @@ def rules_for(model: HiLander, n_points: int, graph: KnnGraph | None = None, **a
         return replace(model.rules_, **given | {"k": graph.k})
     rules = replace(model.rules_, **given)
     if "k" not in given and model.k == "auto":
+        if n_points <= FEWEST_K:
+            raise GraphError(
+                f"got only {n_points} embeddings, grouping needs at least {FEWEST_K + 1}; give more"
+            )
         of_any = isinstance(model.preparation_, OwnPreparation)
         rules = replace(rules, k=(fit_k_to_any if of_any else fit_k)(rules.k, n_points))
     check_k(rules.k, n_points)

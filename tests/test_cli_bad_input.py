@@ -57,7 +57,7 @@ def spoil(kind):
     if kind == "one point":
         return X[:1], "1 sample"
     if kind == "n <= k":
-        return X[:3], "embeddings, got only 3; use k <= 2"
+        return X[:3], "got only 3"
     if kind == "nan":
         X[37, 2] = np.nan
         return X, "row 37"
