@@ -44,7 +44,7 @@ THOROUGH = LearningSettings(
     [
         HiLander(method="paper", k=3, epochs=2, hidden=8, learning=QUICK, device="cpu"),
         # Large enough to give several clusters: of a single one every check of the labels is true.
-        HiLander(k=3, epochs=2, hidden=16, learning=EvidenceLearning(most_points=60), device="cpu"),
+        HiLander(k=3, epochs=4, hidden=16, learning=EvidenceLearning(most_points=60), device="cpu"),
     ],
     expected_failed_checks=expected_failures,
 )

@@ -142,7 +142,8 @@ def test_the_run_says_how_its_embeddings_were_prepared(tmp_path, capsys):
     np.save(tmp_path / "emb.npy", stretched()[0])
     assert main(["cluster", str(tmp_path / "emb.npy"), "-o", str(tmp_path / "run")]) == 0
     said = "L2-normalised, whitened within its own clusters"
-    assert f"model: in the box, p_tau 0.56, embeddings {said}; run:" in capsys.readouterr().out
+    p_tau = HiLander.pretrained().rules_.p_tau
+    assert f"model: in the box, p_tau {p_tau:g}, embeddings {said}; run:" in capsys.readouterr().out
     described = json.loads((tmp_path / "run" / "run.json").read_text())
     assert described["model"]["preparation"] == said
 
