@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.datasets import load_labelled
-from benchmarks.shapes import Kind, make_shaped
+from benchmarks.shapes import Kind, log_uniform, make_shaped
 from hilander.data import as_embeddings, learn_preparation
 from hilander.data.episodes import Episode, IdentityBootstrap, Sizes, resample_identities
 from hilander.data.face_like import FaceLikeSettings, make_face_like
@@ -93,7 +93,9 @@ def resample_source(known: Episode, rng: np.random.Generator) -> Iterator[Episod
     for sizes in REAL_SIZES:
         yield see_some(resample_identities(known, sizes, MOST_POINTS, rng), rng)
     for turn in range(SMALL_DRAWS):
-        yield resample_identities(known, SMALL_SIZES[turn % len(SMALL_SIZES)], draw_few(rng), rng)
+        yield resample_identities(
+            known, SMALL_SIZES[turn % len(SMALL_SIZES)], draw_n_points(rng), rng
+        )
 
 
 def bootstrap_source(known: Episode, rng: np.random.Generator) -> Iterator[Episode]:
@@ -104,20 +106,21 @@ def bootstrap_source(known: Episode, rng: np.random.Generator) -> Iterator[Episo
     for turn, sizes in enumerate(MADE_UP_SIZES):
         yield see_some(bootstrap.make(sizes, MADE_UP_POINTS, rng, as_hard=turn % 2 == 1), rng)
     for turn, few in enumerate((True, True, False, False)):
-        n_points = draw_few(rng) if few else MADE_UP_POINTS
+        n_points = draw_n_points(rng) if few else MADE_UP_POINTS
         yield bootstrap.make("small", n_points, rng, as_hard=turn % 2 == 1)
 
 
-def draw_few(rng: np.random.Generator) -> int:
+def draw_n_points(rng: np.random.Generator) -> int:
     """A number of points for a small set."""
-    low, high = np.log(SMALL_POINTS)
-    return int(np.exp(rng.uniform(low, high)))
+    return int(log_uniform(*SMALL_POINTS, rng))
 
 
 def make_small_sets(number: int, rng: np.random.Generator) -> Iterator[Episode]:
     """Generated sets of few points, in which most identities are small."""
     for turn in range(number):
-        features, labels = make_shaped(rng, draw_few(rng), SMALL_KINDS[turn % len(SMALL_KINDS)])
+        features, labels = make_shaped(
+            rng, draw_n_points(rng), SMALL_KINDS[turn % len(SMALL_KINDS)]
+        )
         yield Episode(learn_preparation(features).apply(features), labels)
 
 

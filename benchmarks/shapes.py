@@ -92,7 +92,7 @@ def make_shaped(
 def draw_shape(rng: np.random.Generator, kind: Kind | None = None) -> Shape:
     """Draw what is the same for all points of a set."""
     dim = int(rng.choice(WIDTHS))
-    used = int(_log_uniform(16, dim, rng))
+    used = int(log_uniform(16, dim, rng))
     scatter = fall_off(dim, rng.uniform(0, 1.3), min(dim, int(used * np.exp(rng.uniform(0, 1)))))
     if rng.random() < 0.25:  # members scatter in other directions than identities do
         scatter = rng.permutation(scatter)
@@ -115,9 +115,9 @@ def fall_off(dim: int, exponent: float, used: int) -> Numbers:
 def draw_counts(kind: Kind, n_points: int, rng: np.random.Generator) -> IntArray:
     """Points of each identity, about `n_points` in all, shape (n_identities,)."""
     low, high = {"even": (6, 100), "even-small": (6, 30)}.get(kind, (3, 60))
-    usual, is_even = _log_uniform(low, high, rng), kind.startswith("even")
+    usual, is_even = log_uniform(low, high, rng), kind.startswith("even")
     vary = float(rng.choice([0.0, 0.1, 0.3])) if is_even else rng.uniform(0.4, 1.3)
-    more = _log_uniform(0.2, 4, rng) if kind == "tiny" else 0.0
+    more = log_uniform(0.2, 4, rng) if kind == "tiny" else 0.0
     counts: list[int] = []
     while sum(counts) < n_points:
         if is_even:
@@ -129,7 +129,7 @@ def draw_counts(kind: Kind, n_points: int, rng: np.random.Generator) -> IntArray
         elif kind == "singles":
             size = 1.0 if rng.random() < 0.6 else rng.pareto(0.9) * 2 + 2
         else:
-            size = _log_uniform(1, 250, rng)
+            size = log_uniform(1, 250, rng)
         counts.append(int(np.clip(size, 1, min(_LARGEST, max(n_points // 3, 1)))))
     return np.array(counts, dtype=np.int64)
 
@@ -148,11 +148,11 @@ def place_centres(
     """
     centres, left = np.zeros((n_identities, shape.dim)), 1.0
     for _ in range(rng.integers(0, 3)):
-        family = _group(n_identities, _log_uniform(2, 20, rng), rng)
+        family = _group(n_identities, log_uniform(2, 20, rng), rng)
         share = left * rng.uniform(0.1, 0.7)
         centres += np.sqrt(share) * _draw_around(family, shape, rng)
         left -= share
-    region = _group(n_identities, _log_uniform(3, 40, rng), rng)
+    region = _group(n_identities, log_uniform(3, 40, rng), rng)
     local_scale = np.exp(rng.uniform(0, 0.9) * rng.normal(size=region.max() + 1))[region]
     share = left * rng.uniform(0.2, 0.8)
     centres += np.sqrt(share) * _draw_around(region, shape, rng)
@@ -211,7 +211,8 @@ def _group(n_identities: int, size: float, rng: np.random.Generator) -> IntArray
     return rng.integers(max(1, int(n_identities / size)), size=n_identities)
 
 
-def _log_uniform(low: float, high: float, rng: np.random.Generator) -> float:
+def log_uniform(low: float, high: float, rng: np.random.Generator) -> float:
+    """A number whose logarithm is as likely to be anywhere between those of the two."""
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 

@@ -1,0 +1,35 @@
+import numpy as np
+
+from benchmarks.box import make_plan
+from benchmarks.box_sets import SMALL_POINTS, cut_source, make_judged_sets, make_small_sets
+from benchmarks.shapes import draw_counts
+from hilander.data import make_identities
+
+
+def test_small_sets_have_few_points_and_some_have_tiny_identities():
+    made = list(make_small_sets(12, np.random.default_rng(0)))
+    points = [len(one.labels) for one in made]
+    assert min(points) >= SMALL_POINTS[0]
+    assert max(points) < 2 * SMALL_POINTS[1]
+    assert sum(len(one.labels) / len(np.unique(one.labels)) < 6 for one in made) >= 4
+
+
+def test_tiny_identities_have_a_few_points_each():
+    counts = [draw_counts("tiny", 500, np.random.default_rng(seed)) for seed in range(20)]
+    means = [count.mean() for count in counts]
+    assert all(count.min() >= 1 for count in counts)
+    assert 1 < min(means) < 2
+    assert 3 < max(means) < 6
+
+
+def test_no_identity_is_both_learned_from_and_held_out():
+    features, labels = make_identities(n_identities=40, size=10, dim=16, seed=0)
+    source = cut_source("one", features, labels, make_plan(0))
+    assert not set(source.known.labels) & set(source.held_out.labels)
+    assert len(source.known.labels) + len(source.held_out.labels) == 400
+
+
+def test_sets_that_judge_are_the_same_for_a_seed_and_small_ones_are_among_them():
+    points = [len(one.labels) for one in make_judged_sets(0)]
+    assert min(points) < 200
+    assert max(points) > 1900
