@@ -16,6 +16,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,7 @@ RIVALS = ("FINCH", "fast_hdbscan", "EVoC", "Leiden", "Infomap")
 SCORES = ("pairwise_f", "bcubed_f", "nmi")
 TARGET = ROOT / "hilander" / "model" / "box"
 K = 15
+FEW_POINTS = 1000  # up to which the network that has seen small sets judges
 RIVALS_K = 20
 # What of F on held-out sets may be given up for more careful merges: in a domain of another kind
 # two identities that are merged are lost, two pieces that are not are easily seen.
@@ -96,8 +98,14 @@ def train_box(left_out: str | None, seed: int, verbose: bool = False) -> HiLande
     """
     plan = make_plan(seed)
     sources = read_sources(left_out, make_plan(0))
-    episodes = list(make_all_episodes(sources, seed))
-    network, history = train_on_episodes(episodes, plan, Stages(None, "", verbose), "box")
+    stages, networks, history, n_points = Stages(None, "", verbose), [], [], 0
+    for few in (False, True):
+        episodes = list(make_all_episodes(sources, seed, with_small=few))
+        network, records = train_on_episodes(episodes, plan, stages, "few" if few else "many")
+        networks.append(network)
+        history += records
+        n_points += sum(len(one.labels) for one in episodes)
+    network = join_networks(*networks)
     rules, table = choose_thresholds(network, sources, plan)
     model = HiLander(random_state=seed)
     model.network_, model.rules_, model.history_ = network, rules, history
@@ -106,10 +114,18 @@ def train_box(left_out: str | None, seed: int, verbose: bool = False) -> HiLande
         "name": "in the box",
         "trained_on": [source.name for source in sources]
         + [f"{FACE_LIKE} face-like sets", f"{SHAPED + SMALL} generated sets of many shapes"],
-        "n_points": sum(len(one.labels) for one in episodes),
+        "n_points": n_points,
         "validation": table,
     }
     return model
+
+
+def join_networks(many: EvidenceNetwork, few: EvidenceNetwork) -> EvidenceNetwork:
+    """One network that judges sets of few points by the second, all others by the first."""
+    joined = EvidenceNetwork(replace(many.settings, few_points=FEW_POINTS))
+    of_few = {f"few.{name}": value for name, value in few.state_dict().items()}
+    joined.load_state_dict(many.state_dict() | of_few)
+    return joined.eval()
 
 
 def choose_thresholds(

@@ -1,9 +1,10 @@
 """What the model in the box learns from and is judged by: labelled sets of many kinds and sizes.
 
 Real sets (the glyphs and the training files of the shared pairs), re-sampled and bootstrapped to
-other sizes; face-like ones; generated ones of many shapes (`benchmarks.shapes`). Most have some
-thousand points. Some have a few dozen to a few hundred, and in these most identities are small:
-who has seen only large sets joins whatever is nearest in a small one.
+other sizes; face-like ones; generated ones of many shapes (`benchmarks.shapes`). They have some
+thousand points. The network for few points learns from as many small ones as well, of a few dozen
+to a few hundred points, in which most identities are small: who has seen only large sets joins
+whatever is nearest in a small one, and who has seen both is less sure of the large.
 """
 
 from __future__ import annotations
@@ -67,17 +68,27 @@ def cut_source(name: str, features: Any, labels: Any, plan: EvidencePlan) -> Sou
     )
 
 
-def make_all_episodes(sources: list[Source], seed: int) -> Iterator[Episode]:
-    """Every set re-sampled and bootstrapped to other sizes, and generated sets of many shapes."""
+def make_all_episodes(sources: list[Source], seed: int, *, with_small: bool) -> Iterator[Episode]:
+    """Every set re-sampled and bootstrapped to other sizes, and generated sets of many shapes.
+
+    Parameters
+    ----------
+    sources : list of Source
+    seed : int
+    with_small : bool
+        Whether there are sets of few points and of small identities among them.
+    """
     rng = np.random.default_rng([seed, 7])
     for source in sources:
         yield from resample_source(source.known, rng)
-        yield from bootstrap_source(source.known, rng)
+        if with_small:
+            yield from resample_to_few(source.known, rng)
+        yield from bootstrap_source(source.known, rng, with_small=with_small)
     for number in range(FACE_LIKE):
         yield see_some(make_like_faces(number, rng), rng)
     for shaped in make_many_shapes(SHAPED, np.random.default_rng([seed, 13])):
         yield see_some(replace(shaped, weight=SHAPED_WEIGHT), rng)
-    for shaped in make_small_sets(SMALL, np.random.default_rng([seed, 19])):
+    for shaped in make_small_sets(SMALL if with_small else 0, np.random.default_rng([seed, 19])):
         yield replace(shaped, weight=SHAPED_WEIGHT)
 
 
@@ -89,23 +100,29 @@ def make_judged_sets(seed: int) -> list[Episode]:
 
 
 def resample_source(known: Episode, rng: np.random.Generator) -> Iterator[Episode]:
-    """The identities of a real set in other sizes: all of its points, and few of them."""
+    """The identities of a real set as they are and in other sizes."""
     for sizes in REAL_SIZES:
         yield see_some(resample_identities(known, sizes, MOST_POINTS, rng), rng)
+
+
+def resample_to_few(known: Episode, rng: np.random.Generator) -> Iterator[Episode]:
+    """A few points of a real set, drawn anew each time."""
     for turn in range(SMALL_DRAWS):
         yield resample_identities(
             known, SMALL_SIZES[turn % len(SMALL_SIZES)], draw_n_points(rng), rng
         )
 
 
-def bootstrap_source(known: Episode, rng: np.random.Generator) -> Iterator[Episode]:
+def bootstrap_source(
+    known: Episode, rng: np.random.Generator, *, with_small: bool
+) -> Iterator[Episode]:
     """New identities like those of a real set, strangers and as hard ones in turn."""
     bootstrap = IdentityBootstrap(known)
     if not bootstrap.is_able:
         return
     for turn, sizes in enumerate(MADE_UP_SIZES):
         yield see_some(bootstrap.make(sizes, MADE_UP_POINTS, rng, as_hard=turn % 2 == 1), rng)
-    for turn, few in enumerate((True, True, False, False)):
+    for turn, few in enumerate((True, True, False, False) if with_small else ()):
         n_points = draw_n_points(rng) if few else MADE_UP_POINTS
         yield bootstrap.make("small", n_points, rng, as_hard=turn % 2 == 1)
 

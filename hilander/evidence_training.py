@@ -263,7 +263,7 @@ def begin_network(plan: EvidencePlan) -> EvidenceNetwork:
             f"the model in {plan.start} is not of the shape that is to be trained, {plan.network}; "
             'use start="nothing", or give it the same method and hidden'
         )
-    return network
+    return network.few or network  # what serves few points has learned from sets of all sizes
 
 
 def train_looks(

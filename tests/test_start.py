@@ -64,6 +64,14 @@ def test_a_start_is_the_weights_of_its_folder(learned, kept):
     assert equal(begin_network(PLAN), make_evidence_network(PLAN.network, 0))
 
 
+def test_a_start_with_a_network_for_few_points_is_that_one(tmp_path):
+    both = make_evidence_network(replace(PLAN.network, few_points=100), seed=1)
+    write_model(StoredModel(both, {}, {}), tmp_path)
+    begun = begin_network(replace(PLAN, start=str(tmp_path)))
+    assert equal(begun, both.few)
+    assert begun.settings == PLAN.network
+
+
 def test_training_goes_on_gently_from_the_weights_it_starts_with(labelled, learned, kept):
     more = learn_by_evidence(*labelled, replace(PLAN, start=str(kept)))
     assert len(more.history) == 4 * 2 < len(learned.history) == 4 * 3

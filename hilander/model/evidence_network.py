@@ -8,7 +8,7 @@ weights of their own, for super-nodes show more.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -56,19 +56,23 @@ class EvidenceSettings:
     beside_others : bool
         Whether super-nodes show their sizes beside those of all others. It takes many sets of many
         sizes to learn what that says; from one labelled set its own sizes would be learnt.
+    few_points : int
+        Sets of up to so many points are judged by a network of their own; 0 for none. What near
+        means differs between sets of dozens and of thousands, if they are of many embedders.
     """
 
     hidden: int = 32
     members: int = 5
     beside_others: bool = False
+    few_points: int = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.beside_others, bool):
             raise SettingError(f"beside_others={self.beside_others!r} must be True or False")
-        for name in ("hidden", "members"):
+        for name, least in (("hidden", 1), ("members", 1), ("few_points", 0)):
             value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
-                raise SettingError(f"{name}={value!r} must be a whole number >= 1")
+            if not isinstance(value, Integral) or value < least:
+                raise SettingError(f"{name}={value!r} must be a whole number >= {least}")
             object.__setattr__(self, name, int(value))  # a numpy integer has no place in JSON
 
     def is_shaped(self, other: EvidenceSettings) -> bool:
@@ -82,7 +86,8 @@ class EvidenceSettings:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> EvidenceSettings:
         """Rebuild settings from `to_dict`."""
-        if set(values) | {"beside_others"} != {"hidden", "members", "beside_others"}:
+        later = {"beside_others", "few_points"}  # models of earlier versions are without
+        if set(values) | later != {"hidden", "members"} | later:
             raise ModelError(f"the model's settings {sorted(values)} are not of this version")
         return cls(**values)
 
@@ -184,12 +189,14 @@ class Look(nn.Module):
 
 
 class EvidenceNetwork(nn.Module):
-    """Two looks at points and two at super-nodes.
+    """Two looks at points and two at super-nodes, and perhaps as many more for few points.
 
     Parameters
     ----------
     settings : EvidenceSettings
     """
+
+    few: EvidenceNetwork | None
 
     def __init__(self, settings: EvidenceSettings) -> None:
         super().__init__()
@@ -198,6 +205,12 @@ class EvidenceNetwork(nn.Module):
             width = n_evidence(super_nodes=super_nodes, beside_others=settings.beside_others)
             looks = nn.ModuleList([Look(width, settings), Look(width + len(SECOND_LOOK), settings)])
             self.add_module(name, looks)
+        self.few = EvidenceNetwork(replace(settings, few_points=0)) if settings.few_points else None
+
+    def suited_to(self, n_points: int) -> EvidenceNetwork:
+        """The network for sets of so many points: this one, or the one for few."""
+        is_few = n_points <= self.settings.few_points
+        return self.few if self.few is not None and is_few else self
 
     def looks(self, *, super_nodes: bool) -> tuple[Look, Look]:
         """The first and the second look at points, or at super-nodes."""
@@ -256,7 +269,7 @@ class EvidencePredictor:
     """Scores graphs with an evidence network.
 
     The background is measured when the points themselves are scored and kept for the levels that
-    follow, so one predictor scores one hierarchy at a time.
+    follow, as is the network for so many points; so one predictor scores one hierarchy at a time.
 
     Parameters
     ----------
@@ -267,20 +280,24 @@ class EvidencePredictor:
 
     def __init__(self, network: EvidenceNetwork, device: str = "auto") -> None:
         self.network, self.device = network, device
+        self._suited = network
         self._background: Background | None = None
 
-    def begin(self, features: FloatArray) -> None:
-        """Measure the background of points whose scores are known from an earlier run."""
+    def begin(self, features: FloatArray) -> Background:
+        """See the points of a hierarchy: how many there are, and what their background is."""
+        self._suited = self.network.suited_to(len(features))
         self._background = measure_background(features)
+        return self._background
 
     def __call__(self, graph: KnnGraph, nodes: Nodes) -> EdgeScores:
         """Linkage of every edge and density of every node."""
         super_nodes = nodes.links is not None
-        if not super_nodes or self._background is None:
-            self._background = measure_background(nodes.identity)
-        network = self.network.to(choose_device(self.device)).eval()
+        background = self._background
+        if not super_nodes or background is None:
+            background = self.begin(nodes.identity)
+        network = self._suited.to(choose_device(self.device)).eval()
         beside_others = network.settings.beside_others
-        evidence = EdgeEvidence(graph, nodes, self._background, beside_others=beside_others)
+        evidence = EdgeEvidence(graph, nodes, background, beside_others=beside_others)
         linkage = join_copies(graph, network.judge_blocks(graph, evidence))
         return EdgeScores(linkage, edge_density(graph.affinity, linkage))
 

@@ -1,9 +1,18 @@
 import numpy as np
+import torch
 
-from benchmarks.box import make_plan
-from benchmarks.box_sets import SMALL_POINTS, cut_source, make_judged_sets, make_small_sets
+from benchmarks import box_sets
+from benchmarks.box import FEW_POINTS, join_networks, make_plan
+from benchmarks.box_sets import (
+    SMALL_POINTS,
+    cut_source,
+    make_all_episodes,
+    make_judged_sets,
+    make_small_sets,
+)
 from benchmarks.shapes import draw_counts
 from hilander.data import make_identities
+from hilander.model.evidence_learning import make_evidence_network
 
 
 def test_small_sets_have_few_points_and_some_have_tiny_identities():
@@ -33,3 +42,23 @@ def test_sets_that_judge_are_the_same_for_a_seed_and_small_ones_are_among_them()
     points = [len(one.labels) for one in make_judged_sets(0)]
     assert min(points) < 200
     assert max(points) > 1900
+
+
+def test_only_one_of_the_two_networks_learns_from_small_sets(monkeypatch):
+    monkeypatch.setattr(box_sets, "SHAPED", 1)
+    monkeypatch.setattr(box_sets, "FACE_LIKE", 0)
+    features, labels = make_identities(n_identities=80, size=30, dim=16, seed=0)
+    source = cut_source("one", features, labels, make_plan(0))
+    many, both = (list(make_all_episodes([source], 0, with_small=small)) for small in (False, True))
+    assert len(both) - len(many) == box_sets.SMALL_DRAWS + 4 + box_sets.SMALL
+    assert sum(len(one.labels) < 300 for one in both) > 20 + sum(
+        len(one.labels) < 300 for one in many
+    )
+
+
+def test_joined_networks_serve_few_points_and_many_each():
+    many, few = (make_evidence_network(make_plan(0).network, seed) for seed in (0, 1))
+    joined = join_networks(many, few)
+    for n_points, part in ((FEW_POINTS, few), (FEW_POINTS + 1, many)):
+        ours, theirs = joined.suited_to(n_points).state_dict(), part.state_dict()
+        assert all(torch.equal(ours[key], theirs[key]) for key in theirs)

@@ -202,7 +202,46 @@ def test_copies_are_one_identity_for_certain(network, points):
     assert (linkage[~copies] < 1).all()
 
 
+@pytest.fixture
+def unlike(points):
+    """A network whose second network, for as few points as these, says no to every edge."""
+    made = make_evidence_network(EvidenceSettings(8, few_points=len(points)), seed=0)
+    for super_nodes in (False, True):
+        made.few.looks(super_nodes=super_nodes)[1].abstain()
+    return made
+
+
+def test_few_points_are_judged_by_a_network_of_their_own_at_every_level(unlike, points):
+    more = np.concatenate([points, -points[:1]])
+    for features, says_no in ((points, True), (more, False), (points, True)):
+        predict = EvidencePredictor(unlike, "cpu")
+        linkage = predict(build_knn_graph(features, 4), start_nodes(features)).linkage
+        assert (linkage.max() < 0.01) == says_no
+        assert (predict(*super_level(points)).linkage.max() < 0.01) == says_no
+
+
+def test_who_goes_on_from_an_earlier_run_says_how_many_points_there_are(unlike, points):
+    predict = EvidencePredictor(unlike, "cpu")
+    predict.begin(points)
+    assert predict(*super_level(points)).linkage.max() < 0.01
+    predict.begin(np.concatenate([points, points]))
+    assert predict(*super_level(points)).linkage.max() > 0.01
+
+
+def test_a_network_without_one_for_few_points_judges_them_itself(network):
+    assert network.few is None
+    assert network.suited_to(1) is network
+
+
 # On disk.
+
+
+def test_the_network_for_few_points_is_read_back_too(unlike, tmp_path):
+    write_model(StoredModel(unlike, {}, {}), tmp_path)
+    again = read_model(tmp_path).network
+    assert again.settings == unlike.settings
+    ours, theirs = unlike.few.state_dict(), again.few.state_dict()
+    assert all(torch.equal(ours[key], theirs[key]) for key in ours)
 
 
 def test_a_network_is_read_back_bit_by_bit(network, points, tmp_path):
@@ -241,7 +280,7 @@ def test_a_width_that_is_no_width_is_refused(hidden):
 
 
 def test_a_numpy_width_becomes_a_plain_one():
-    plain = '{"hidden": 8, "members": 5, "beside_others": false}'
+    plain = '{"hidden": 8, "members": 5, "beside_others": false, "few_points": 0}'
     assert json.dumps(EvidenceSettings(np.int64(8)).to_dict()) == plain
 
 
@@ -251,6 +290,8 @@ def test_settings_from_before_there_was_evidence_of_the_whole_set_are_read():
     assert EvidenceSettings.from_dict(given) == EvidenceSettings(8, 2, True)
     with pytest.raises(SettingError, match="beside_others=1 must be True or False"):
         EvidenceSettings(beside_others=1)
+    with pytest.raises(SettingError, match="few_points=-1 must be a whole number >= 0"):
+        EvidenceSettings(few_points=-1)
 
 
 def test_judgements_do_not_depend_on_the_number_of_threads_to_the_last_bit():
