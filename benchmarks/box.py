@@ -65,7 +65,7 @@ MARKS = ("<!-- box: begin -->", "<!-- box: end -->")
 RIVALS = ("FINCH", "fast_hdbscan", "EVoC", "Leiden", "Infomap")
 SCORES = ("pairwise_f", "bcubed_f", "nmi")
 TARGET = ROOT / "hilander" / "model" / "box"
-K = 15
+K, POINTS_FOR_EACH = 15, 10
 FEW_POINTS = 1000  # up to which the network that has seen small sets judges
 RIVALS_K = 20
 # What of F on held-out sets may be given up for more careful merges: in a domain of another kind
@@ -80,8 +80,8 @@ KEPT = ROOT / "build" / "box"
 def make_plan(seed: int) -> EvidencePlan:
     """What the model is and how it learns."""
     rules = Rules(
-        k=K, p_tau=DEFAULT_P_TAU, p_tau_merge=DEFAULT_P_TAU, search_average=True,
-        decoder="leiden", keep_links=True,
+        k=K, points_for_each=POINTS_FOR_EACH, p_tau=DEFAULT_P_TAU, p_tau_merge=DEFAULT_P_TAU,
+        search_average=True, decoder="leiden", keep_links=True,
     )  # fmt: skip
     return EvidencePlan(
         network=EvidenceSettings(beside_others=True),

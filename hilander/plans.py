@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hilander.data import FloatArray, IntArray, OwnPreparation, Preparation, learn_preparation
+from hilander.data import FloatArray, IntArray, Preparation, learn_preparation
 from hilander.data.whitening import whiten_within
 from hilander.errors import GraphError, SettingError
 from hilander.evidence_training import EvidencePlan, learn_by_evidence
@@ -26,6 +26,7 @@ from hilander.model.weights import BOX
 from hilander.partition import DECODERS, check_decoder
 from hilander.training import Learned, TrainingPlan, learn_to_cluster
 from hilander.tree import Rules, Scorer
+from hilander.tree.rules import FEWEST_K, fit_k
 from hilander.whitening_choice import choose_whitening
 
 if TYPE_CHECKING:
@@ -41,10 +42,7 @@ EVIDENCE_HIDDEN = 32
 SURE_RIDGE = 1.0
 FEW_IDENTITIES = 30  # up to which training starts from the model in the box
 EVIDENCE_K = 15
-FEWEST_K_LEARNT, FEWEST_K = 10, 3  # neighbours, however few the points: to learn from, to group
-# A model of no embedder has not learned how near strangers are in the data at hand, and of few
-# points most neighbours are strangers: it looks at one for each so many points, and at some.
-POINTS_FOR_EACH, FEWEST_K_OF_ANY = 10, 5
+FEWEST_K_LEARNT = 10  # neighbours to learn from, however few the points
 
 
 def make_plan(model: HiLander, points: FloatArray, labels: IntArray) -> TrainingPlan | EvidencePlan:
@@ -138,16 +136,6 @@ def _learning(model: HiLander, kind: type[Any]) -> Any:
     return learning if model.epochs is None else replace(learning, epochs=model.epochs)
 
 
-def fit_k(k: int, n_points: int, fewest: int = FEWEST_K) -> int:
-    """Fewer neighbours for few points, but never below the fewest."""
-    return max(min(k, n_points - 1), min(k, fewest))
-
-
-def fit_k_to_any(k: int, n_points: int) -> int:
-    """Neighbours for a model of no embedder: a tenth of the points, or five where they are few."""
-    return fit_k(min(k, max(n_points // POINTS_FOR_EACH, FEWEST_K_OF_ANY)), n_points)
-
-
 def rules_for(model: HiLander, n_points: int, graph: KnnGraph | None = None, **asked: Any) -> Rules:
     """The rules for so many points: the trained model's, but what is asked for otherwise.
 
@@ -176,8 +164,7 @@ def rules_for(model: HiLander, n_points: int, graph: KnnGraph | None = None, **a
             raise GraphError(
                 f"got only {n_points} embeddings, grouping needs at least {FEWEST_K + 1}; give more"
             )
-        of_any = isinstance(model.preparation_, OwnPreparation)
-        rules = replace(rules, k=(fit_k_to_any if of_any else fit_k)(rules.k, n_points))
+        rules = rules.suited_to(n_points)
     check_k(rules.k, n_points)
     return rules
 

@@ -27,7 +27,6 @@ from hilander.plans import (
     FEWEST_K,
     FEWEST_K_LEARNT,
     fit_k,
-    fit_k_to_any,
     make_plan,
     make_scorer,
     prepare,
@@ -150,9 +149,6 @@ def test_few_points_have_fewer_neighbours_but_never_below_three_or_ten_to_learn_
     assert fit_k(15, 3) == FEWEST_K == 3  # refused afterwards, with what to do
     assert [fit_k(15, n, FEWEST_K_LEARNT) for n in (12, 11, 5)] == [11, 10, 10]
     assert fit_k(4, 5) == 4
-    assert [fit_k_to_any(15, n) for n in (1000, 150, 149, 60, 30, 5)] == [15, 15, 14, 6, 5, 4]
-    assert fit_k_to_any(15, 3) == 3
-    assert fit_k_to_any(2, 100) == 2
     few = make_plan(HiLander(), np.eye(12, 4, dtype=np.float32), np.repeat(np.arange(4), 3))
     assert few.rules.k == 11
 
@@ -367,6 +363,7 @@ def test_a_loaded_model_predicts_the_same_and_knows_the_same(model, unseen, tmp_
         "hidden": 16,
         "members": 5,
         "beside_others": False,
+        "few_points": 0,
     }
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
 from hilander.errors import SettingError
 from hilander.partition import DECODERS, Decoder
+
+FEWEST_K = 3  # neighbours, however few the points
+FEWEST_OF_SHARE = 5  # where k is a share of the points
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,10 @@ class Rules:
     k : int
         Neighbours of each node, the node itself not counted. A level with too few nodes uses all
         the others.
+    points_for_each : int
+        A set of few points has one neighbour for each so many points, but at least five; 0 for k
+        however few the points. A model of no embedder has not learned how near strangers are in
+        the data at hand, and of few points most neighbours are strangers.
     p_tau : float
         Least linkage of an edge to a parent, in [0, 1].
     early_stop : bool
@@ -55,12 +62,13 @@ class Rules:
     p_tau_rise: float = 0.0
     keep_links: bool = False
     as_released: bool = False
+    points_for_each: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("k", "max_levels"):
+        for name, least in (("k", 1), ("max_levels", 1), ("points_for_each", 0)):
             value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
-                raise SettingError(f"{name}={value!r} must be a whole number >= 1")
+            if not isinstance(value, Integral) or value < least:
+                raise SettingError(f"{name}={value!r} must be a whole number >= {least}")
             object.__setattr__(self, name, int(value))  # a numpy integer has no place in JSON
         if self.decoder not in DECODERS:
             raise SettingError(f"decoder={self.decoder!r} is not known; use one of {DECODERS}")
@@ -84,6 +92,13 @@ class Rules:
         """The decoder of a level."""
         return "contract" if level and self.decoder in ("leiden", "infomap") else self.decoder
 
+    def suited_to(self, n_points: int) -> Rules:
+        """The same with as many neighbours as suit so many points, if there are so many."""
+        k = self.k
+        if self.points_for_each:
+            k = min(k, max(n_points // self.points_for_each, FEWEST_OF_SHARE))
+        return replace(self, k=fit_k(k, n_points))
+
     @property
     def stopping_k(self) -> int:
         """The k of the early stop."""
@@ -98,3 +113,8 @@ class Rules:
     def can_cluster(self, n_nodes: int) -> bool:
         """Whether a level of so many nodes is still worth clustering."""
         return n_nodes > self.k + 1 if self.as_released else n_nodes > 1
+
+
+def fit_k(k: int, n_points: int, fewest: int = FEWEST_K) -> int:
+    """Fewer neighbours for few points, but never below the fewest."""
+    return max(min(k, n_points - 1), min(k, fewest))

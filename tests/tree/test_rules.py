@@ -81,3 +81,11 @@ def test_communities_are_for_points_and_super_nodes_are_merged_with_care(decoder
 def test_a_way_of_merging_that_means_nothing_is_refused(settings, message):
     with pytest.raises(SettingError, match=message):
         Rules(**settings)
+
+
+def test_few_points_have_as_many_neighbours_as_there_are_or_a_share_of_the_points():
+    plain, share = Rules(k=15), Rules(k=15, points_for_each=10)
+    points = (1000, 150, 149, 60, 30, 5, 3)
+    assert [plain.suited_to(n).k for n in points] == [15, 15, 15, 15, 15, 4, 3]
+    assert [share.suited_to(n).k for n in points] == [15, 15, 14, 6, 5, 4, 3]
+    assert Rules(k=2, points_for_each=10).suited_to(100).k == 2
