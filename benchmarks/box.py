@@ -34,14 +34,12 @@ from benchmarks.box_sets import (
     make_judged_sets,
     read_sources,
 )
-from benchmarks.datasets import SHARED
+from benchmarks.datasets import SHARED, begin_row
 from benchmarks.rows import (
     RESULTS,
     ROOT,
     append_row,
-    describe_circumstances,
     find_data,
-    hash_file,
     put_block,
     read_rows,
 )
@@ -204,8 +202,8 @@ def stand_alone(labels: Any) -> Any:
 def write_score(name: str, method: str, seed: int, cluster: Callable[[Any], Any]) -> None:
     """Cluster the test file of a pair and append the row."""
     features, labels = read_test(name)
+    row = begin_row(name, seed) | {"method": method, "error": None}
     start = time.process_time()
-    row: dict[str, Any] = {"dataset": name, "method": method, "seed": seed, "error": None}
     try:
         found = stand_alone(np.asarray(cluster(features)))
         row |= {
@@ -217,8 +215,7 @@ def write_score(name: str, method: str, seed: int, cluster: Callable[[Any], Any]
     except Exception as error:  # a rival that fails is a row that says so
         row["error"] = f"{type(error).__name__}: {error}"
     row["cpu_seconds"] = round(time.process_time() - start, 2)
-    row["dataset_hash"] = hash_file(find_data() / SHARED[name][1])
-    append_row(ROWS, row | describe_circumstances())
+    append_row(ROWS, row)
     print(name, method, seed, {k: row.get(k) for k in ("pairwise_f", "bcubed_f", "nmi", "error")})
 
 

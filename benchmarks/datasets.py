@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.rows import find_data
+from benchmarks.rows import describe_circumstances, find_data, hash_file
 from hilander.comparison import Pair, prepare_pair
 from hilander.data import read_embeddings
 from hilander.data.face_like import PRESETS, make_face_like
@@ -111,3 +111,9 @@ def load_images(name: str) -> tuple[Any, Any]:
         data = make_glyph_data(seed=0)
         return data.test_thumbs, data.test_labels
     raise SettingError(f"data set {name!r} has no pictures; use omniglot or glyphs")
+
+
+def begin_row(name: str, seed: int) -> dict[str, Any]:
+    """What every row on the test file of a shared pair begins with."""
+    told = {"dataset": name, "seed": seed, **describe_circumstances()}
+    return told | {"dataset_hash": hash_file(find_data() / SHARED[name][1])}

@@ -18,14 +18,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.box import DOMAIN_OF, cluster_by_rival, find_box, read_test, stand_alone
-from benchmarks.datasets import SHARED, load_labelled
+from benchmarks.datasets import SHARED, begin_row, load_labelled
 from benchmarks.quality import PAGE
 from benchmarks.rows import (
     RESULTS,
     append_row,
-    describe_circumstances,
-    find_data,
-    hash_file,
     put_block,
     read_rows,
 )
@@ -135,8 +132,7 @@ def main(arguments: list[str] | None = None) -> int:
         render()
         return 0
     for name in args.dataset:
-        told = {"dataset": name, "seed": 0, **describe_circumstances()}
-        told["dataset_hash"] = hash_file(find_data() / SHARED[name][1])
+        told = begin_row(name, 0)
         for row in measure(name):
             append_row(ROWS, told | row)
             print(name, row, flush=True)

@@ -24,14 +24,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.box import DOMAIN_OF, find_box
-from benchmarks.datasets import SHARED, load_labelled
+from benchmarks.datasets import SHARED, begin_row, load_labelled
 from benchmarks.rows import (
     RESULTS,
     ROOT,
     append_row,
-    describe_circumstances,
     find_data,
-    hash_file,
     put_block,
     read_rows,
 )
@@ -275,8 +273,7 @@ def main(arguments: list[str] | None = None) -> int:
     run = {"ablation": ablation, "identities": identities}[args.command]
     for seed in args.seeds:
         for name in args.dataset:
-            told = {"dataset": name, "seed": seed, **describe_circumstances()}
-            told["dataset_hash"] = hash_file(find_data() / SHARED[name][1])
+            told = begin_row(name, seed)
             for row in run(name, seed):
                 append_row(ROWS, told | row)
                 print(name, seed, row, flush=True)

@@ -19,6 +19,7 @@ from hilander.data import (
     check_trainable,
     check_varied,
     encode_labels,
+    has_names,
 )
 from hilander.errors import EmbeddingError, SettingError
 from hilander.graph import KnnGraph, build_knn_graph, check_k
@@ -192,7 +193,9 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         # From here on nothing fails: a fit that does leaves an earlier one as it was.
         self._see_columns(X, points, reset=True)
         self._keep(learned, preparation)
-        self._say(f"embeddings are {preparation.describe()}; p_tau = {self.rules_.p_tau:g}")
+        if self.verbose:
+            prepared = preparation.describe()
+            print(f"hilander: embeddings are {prepared}; p_tau = {self.rules_.p_tau:g}")
         self.hierarchy_ = Hierarchy.of_steps(self._walk(preparation.apply(points), self.rules_))
         self.labels_ = self.hierarchy_.labels(-1)
         return self
@@ -373,9 +376,10 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         return points
 
     def _see_columns(self, X: Any, points: FloatArray, *, reset: bool) -> None:
-        """Learn, or compare, the number of features and the names a data frame gives them."""
-        named = X if hasattr(X, "columns") else points
-        validate_data(self, named, reset=reset, skip_check_array=True)
+        """Learn, or compare, the number of features and their names; the box knows of none."""
+        if reset or hasattr(self, "n_features_in_"):
+            named = X if has_names(X) else points
+            validate_data(self, named, reset=reset, skip_check_array=True)
 
     def _keep(self, learned: Learned, preparation: Preparation | OwnPreparation) -> None:
         self.network_, self.rules_ = learned.network, learned.rules
@@ -389,10 +393,6 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         if getattr(how.get("work"), "is_continued", False) and hasattr(score, "begin"):
             score.begin(points)
         return walk_levels(points, score, rules, **how)
-
-    def _say(self, message: str) -> None:
-        if self.verbose:
-            print(f"hilander: {message}")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

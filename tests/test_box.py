@@ -1,6 +1,8 @@
 import json
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hilander import HiLander
@@ -28,6 +30,16 @@ def test_the_model_in_the_box_groups_a_handful_of_points(n_points):
     features, labels = make_identities(n_identities=6, size=2, dim=32, spread=0.5, seed=5)
     found = HiLander.pretrained().predict(features[:n_points])
     assert bcubed_f(labels[:n_points], found) > 0.6
+
+
+@pytest.mark.parametrize("columns", [list("abcdefgh"), [0, *"bcdefgh"], range(8)])
+def test_the_model_in_the_box_takes_a_data_frame_whatever_its_columns_are_called(columns):
+    features, _ = make_identities(n_identities=6, size=5, dim=8, seed=4)
+    frame = pd.DataFrame(features, columns=columns)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = HiLander.pretrained().predict(frame)
+    np.testing.assert_array_equal(found, HiLander.pretrained().predict(features))
 
 
 def test_a_cone_and_its_centred_embeddings_are_grouped_alike():

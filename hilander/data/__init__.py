@@ -1,7 +1,7 @@
 """Embeddings in: validate, normalise, centre, read and write files, make sample sets."""
 
 from hilander.data.arrays import BoolArray, FloatArray, IntArray
-from hilander.data.embeddings import as_embeddings
+from hilander.data.embeddings import as_embeddings, has_names
 from hilander.data.files import EmbeddingFile, read_embeddings, read_labels, write_table
 from hilander.data.labels import check_trainable, encode_labels
 from hilander.data.pickles import read_pickle_arrays
@@ -38,6 +38,7 @@ __all__ = [
     "claim_folder",
     "encode_labels",
     "folder_writer",
+    "has_names",
     "learn_preparation",
     "make_identities",
     "mean_pair_cosine",

@@ -57,6 +57,12 @@ def as_embeddings(
     return _check_finite(array, name) if as_stored else _as_finite_float32(array, name)
 
 
+def has_names(X: Any) -> bool:
+    """Whether each feature has a name: the columns of a data frame, if all of them are strings."""
+    names = getattr(X, "columns", ())
+    return len(names) > 0 and all(isinstance(name, str) for name in names)
+
+
 def _as_array(X: Any, name: str) -> npt.NDArray[Any]:
     """Unwrap other libraries' containers, told apart by what they offer and not by import."""
     origin = type(X).__module__.partition(".")[0]
