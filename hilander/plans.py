@@ -149,16 +149,16 @@ def rules_for(model: HiLander, n_points: int, graph: KnnGraph | None = None, **a
         k, p_tau, early_stop; None for the model's own.
     """
     given = {name: value for name, value in asked.items() if value is not None}
-    if "p_tau" in given:
-        given["p_tau_rise"] = 0.0  # who names a threshold means it
+    p_tau = given.pop("p_tau", None)
+    rules = model.rules_ if p_tau is None else model.rules_.with_threshold(p_tau)
     if graph is not None:
         if graph.n_nodes != n_points:
             raise SettingError(
                 f"the graph has {graph.n_nodes} nodes, X has {n_points} rows; "
                 "give the graph of these embeddings"
             )
-        return replace(model.rules_, **given | {"k": graph.k})
-    rules = replace(model.rules_, **given)
+        return replace(rules, **given | {"k": graph.k})
+    rules = replace(rules, **given)
     if "k" not in given and model.k == "auto":
         if n_points <= FEWEST_K:
             raise GraphError(

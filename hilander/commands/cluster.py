@@ -194,8 +194,9 @@ def run(args: argparse.Namespace) -> int:
     if not args.quiet:
         seconds = sum(stage["seconds"] for stage in log.stages)
         counts = " > ".join(f"{level.n_clusters:,}" for level in hierarchy.levels)
+        clusters = "cluster" if hierarchy.n_clusters() == 1 else "clusters"
         print(
-            f"{hierarchy.n_points:,} points in {hierarchy.levels[-1].n_clusters:,} clusters "
+            f"{hierarchy.n_points:,} points in {hierarchy.n_clusters():,} {clusters} "
             f"(by level: {counts}) in {seconds:.1f} s"
         )
         if found is not None and found.method != "exact":

@@ -84,6 +84,17 @@ class Rules:
             raise SettingError(f"p_tau_rise={rise!r} must be a finite number >= 0")
         object.__setattr__(self, "p_tau_rise", float(rise))
 
+    def with_threshold(self, p_tau: float) -> Rules:
+        """The same with a p_tau that someone has named, and means.
+
+        It does not move with the sizes, and no later merge takes less: else the pieces that a
+        higher one leaves would be joined by the next level.
+        """
+        named = replace(self, p_tau=p_tau, p_tau_rise=0.0)
+        if named.p_tau_merge is None:
+            return named
+        return replace(named, p_tau_merge=max(named.p_tau, named.p_tau_merge))
+
     def threshold(self, level: int) -> float:
         """The p_tau of a level."""
         return self.p_tau if level == 0 or self.p_tau_merge is None else self.p_tau_merge

@@ -89,3 +89,12 @@ def test_few_points_have_as_many_neighbours_as_there_are_or_a_share_of_the_point
     assert [plain.suited_to(n).k for n in points] == [15, 15, 15, 15, 15, 4, 3]
     assert [share.suited_to(n).k for n in points] == [15, 15, 14, 6, 5, 4, 3]
     assert Rules(k=2, points_for_each=10).suited_to(100).k == 2
+
+
+def test_a_threshold_that_is_named_does_not_move_and_no_later_merge_takes_less():
+    own = Rules(p_tau=0.6, p_tau_merge=0.7, p_tau_rise=2.0)
+    assert own.with_threshold(0.9) == Rules(p_tau=0.9, p_tau_merge=0.9)
+    assert own.with_threshold(0.3) == Rules(p_tau=0.3, p_tau_merge=0.7)
+    assert Rules().with_threshold(0.9) == Rules(p_tau=0.9)
+    with pytest.raises(SettingError, match="p_tau='high' is not a probability"):
+        own.with_threshold("high")
