@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -36,6 +36,7 @@ POINTS = (30, 100, 300, 1000)
 SIZES = ("two each", "five each", "ten each", "mixed")
 DRAWS = 5
 FITTED, BOX, RIVALS = "fitted", "in the box", ("fast_hdbscan", "FINCH", "EVoC")
+METHODS = (FITTED, BOX, *RIVALS)
 _MIXED_SINGLES, _MIXED_LARGEST = 0.6, 12
 
 
@@ -63,18 +64,20 @@ def draw_few(labels: IntArray, sizes: str, n_points: int, rng: np.random.Generat
     return np.array(rows[:n_points], dtype=np.int64)
 
 
-def list_methods(name: str) -> Iterator[tuple[str, Callable[[Any], Any]]]:
-    """Names of the methods and how each clusters embeddings of a pair."""
-    yield FITTED, HiLander().fit(*load_labelled(name)).predict
-    yield BOX, HiLander.load(find_box(DOMAIN_OF[name])).predict
-    for rival in RIVALS:
-        yield rival, partial(cluster_by_rival, rival, seed=0)
+def make_method(method: str, name: str) -> Callable[[Any], Any]:
+    """How a method clusters embeddings of a pair."""
+    if method == FITTED:
+        return HiLander().fit(*load_labelled(name)).predict
+    if method == BOX:
+        return HiLander.load(find_box(DOMAIN_OF[name])).predict
+    return partial(cluster_by_rival, method, seed=0)
 
 
-def measure(name: str) -> Iterator[dict[str, Any]]:
-    """Rows of all methods on all sets of a pair that are large enough."""
+def measure(name: str, methods: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Rows of some methods on all sets of a pair that are large enough."""
     features, labels = read_test(name)
-    for method, cluster in list_methods(name):
+    for method in methods:
+        cluster = make_method(method, name)
         for n_points in POINTS:
             for sizes in SIZES:
                 draws = [np.random.default_rng([n_points, d, 31]) for d in range(DRAWS)]
@@ -107,7 +110,7 @@ def format_rows(rows: list[dict[str, Any]]) -> str:
     lines = ["| data set | method | " + " | ".join(f"{n:,}" for n in POINTS) + " |"]
     lines.append("|---|---|" + "---|" * len(POINTS))
     for name in SHARED:
-        for method in (FITTED, BOX, *RIVALS):
+        for method in METHODS:
             cells = []
             for n_points in POINTS:
                 found = [f for key, f in latest.items() if key[:3] == (name, method, n_points)]
@@ -127,13 +130,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("command", choices=["run", "render"])
     parser.add_argument("--dataset", nargs="+", choices=list(SHARED), default=list(SHARED))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     args = parser.parse_args(arguments)
     if args.command == "render":
         render()
         return 0
     for name in args.dataset:
         told = begin_row(name, 0)
-        for row in measure(name):
+        for row in measure(name, args.methods):
             append_row(ROWS, told | row)
             print(name, row, flush=True)
     return 0

@@ -74,17 +74,21 @@ class Judge:
         self.graphs = [build_knn_graph(one.features, rules.k) for one in self.episodes]
         self.scores = [remember_first(EvidencePredictor(network, device)) for _ in self.graphs]
 
-    def choose(self, careful: float = 0.0) -> tuple[Rules, list[dict[str, Any]]]:
+    def choose(
+        self, careful: float = 0.0, pull: float = _PULL
+    ) -> tuple[Rules, list[dict[str, Any]]]:
         """Choose p_tau for the points, then that of the merges; the table holds all tries.
 
         Parameters
         ----------
         careful : float
             What of F may be given up for more careful merges.
+        pull : float
+            As for `find_peak`: less where there are more sets to judge by.
         """
         cautious = replace(self.rules, p_tau_merge=max(MERGE_GRID))
         table = [self.try_rules(replace(cautious, p_tau=p_tau)) for p_tau in P_TAU_GRID]
-        chosen = replace(cautious, p_tau=find_peak(table))
+        chosen = replace(cautious, p_tau=find_peak(table, pull))
         merges = [self.try_rules(replace(chosen, p_tau_merge=p_tau)) for p_tau in MERGE_GRID]
         chosen = replace(chosen, p_tau_merge=take_careful(merges, "p_tau_merge", careful))
         return chosen, table + merges
@@ -106,7 +110,7 @@ class Judge:
         return {**setting, "pairwise_f": pair, "bcubed_f": bcubed, "f": (pair + bcubed) / 2}
 
 
-def find_peak(rows: list[dict[str, Any]]) -> float:
+def find_peak(rows: list[dict[str, Any]], pull: float = _PULL) -> float:
     """The p_tau at which a smooth curve through the tries is highest.
 
     A single wrong merge moves the score of one try; a cubic of the log-odds, which may fall off
@@ -117,6 +121,8 @@ def find_peak(rows: list[dict[str, Any]]) -> float:
     ----------
     rows : list of dict
         Tries, as `Judge.try_rules` gives them, at more than three values of p_tau.
+    pull : float
+        What of F it takes to go a unit of log-odds away from the usual p_tau, squared.
 
     Returns
     -------
@@ -127,7 +133,7 @@ def find_peak(rows: list[dict[str, Any]]) -> float:
     curve = np.polynomial.Polynomial.fit(log_odds, [row["f"] for row in rows], 3)
     between = np.linspace(log_odds.min(), log_odds.max(), 201)
     usual = np.log(_USUAL_P_TAU / (1 - _USUAL_P_TAU))
-    peak = between[np.argmax(curve(between) - _PULL * (between - usual) ** 2)]
+    peak = between[np.argmax(curve(between) - pull * (between - usual) ** 2)]
     return round(float(1 / (1 + np.exp(-peak))), 2)
 
 

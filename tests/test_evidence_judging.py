@@ -131,6 +131,8 @@ def test_a_flat_curve_is_drawn_to_the_usual_p_tau_and_a_steep_one_is_not():
     steep = find_peak(tries(lambda odds: 0.8 - 0.4 * (odds - low) ** 2))
     assert nearly_flat == pytest.approx((steep + usual) / 2, abs=0.03)
     assert steep < 0.37
+    hardly = find_peak(tries(lambda odds: 0.8 - 0.02 * (odds - low) ** 2), pull=0.0)
+    assert hardly == pytest.approx(steep, abs=0.03)
 
 
 def test_one_lucky_try_does_not_move_the_peak_far():
