@@ -2,9 +2,9 @@
 
 Real sets (the glyphs and the training files of the shared pairs), re-sampled and bootstrapped to
 other sizes; face-like ones; generated ones of many shapes (`benchmarks.shapes`). They have some
-thousand points. The network for few points learns from as many small ones as well, of a few dozen
-to a few hundred points, in which most identities are small: who has seen only large sets joins
-whatever is nearest in a small one, and who has seen both is less sure of the large.
+thousand points. The network for few points learns from small ones as well, of a few dozen to a few
+hundred points, in which most identities are small: who has seen only large sets joins whatever is
+nearest in a small one, and who has seen both is less sure of the large.
 """
 
 from __future__ import annotations

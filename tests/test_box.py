@@ -1,5 +1,6 @@
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -30,6 +31,17 @@ def test_the_model_in_the_box_groups_a_handful_of_points(n_points):
     features, labels = make_identities(n_identities=6, size=2, dim=32, spread=0.5, seed=5)
     found = HiLander.pretrained().predict(features[:n_points])
     assert bcubed_f(labels[:n_points], found) > 0.6
+
+
+def test_the_model_that_is_shipped_is_of_the_recipe_of_now():
+    from benchmarks.box import FEW_POINTS, POINTS_FOR_EACH, make_plan
+
+    model, plan = HiLander.pretrained(), make_plan(0)
+    assert model.network_.settings == replace(plan.network, few_points=FEW_POINTS)
+    assert model.network_.suited_to(FEW_POINTS) is model.network_.few
+    assert model.rules_.points_for_each == POINTS_FOR_EACH
+    chosen = {"p_tau": model.rules_.p_tau, "p_tau_merge": model.rules_.p_tau_merge}
+    assert model.rules_ == replace(plan.rules, **chosen)
 
 
 @pytest.mark.parametrize("columns", [list("abcdefgh"), [0, *"bcdefgh"], range(8)])

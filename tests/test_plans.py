@@ -393,4 +393,5 @@ def test_a_threshold_that_the_user_names_is_not_moved(model, labelled):
     assert model.rules_.p_tau_rise > 0
     assert rules_for(model, len(points)).p_tau_rise == model.rules_.p_tau_rise
     assert rules_for(model, len(points), p_tau=0.4).p_tau_rise == 0
+    assert rules_for(model, len(points), p_tau=0.99).p_tau_merge == 0.99
     assert make_plan(HiLander(p_tau=0.4), points, labels).rules.p_tau_rise == 0
