@@ -183,16 +183,18 @@ def run_side_by_side(*courses: Callable[[], Any], stages: Stages, device: str) -
 
 @dataclass(frozen=True, eq=False)
 class Sight:
-    """A graph and what is seen of its edges."""
+    """A graph, what is seen of its edges, and whether the second look sees their context."""
 
     graph: KnnGraph
     examples: Examples
+    in_context: bool = False
 
     def look_again(self, first: Look) -> Sight:
         """The same edges for the second look, after the first has judged them."""
         evidence = self.examples.evidence
-        more = add_second_look(self.graph, evidence, first.judge(evidence))
-        return Sight(self.graph, replace(self.examples, evidence=more))
+        guess = first.judge(evidence)
+        more = add_second_look(self.graph, evidence, guess, in_context=self.in_context)
+        return replace(self, examples=replace(self.examples, evidence=more))
 
 
 def train_evidence(
@@ -308,8 +310,11 @@ def look_at_clusters(
         score = remember_first(EvidencePredictor(network, plan.device))
         rules = replace(plan.rules, p_tau_rise=0.0)
         ways = [replace(rules, decoder=decoder, p_tau=p_tau) for decoder, p_tau in OWN_WAYS]
-        beside_others = network.settings.beside_others
-        yield from look_at_merged(episode, graph, score, ways, beside_others=beside_others)
+        settings = network.settings
+        yield from look_at_merged(
+            episode, graph, score, ways,
+            beside_others=settings.beside_others, in_context=settings.in_context,
+        )  # fmt: skip
 
 
 def look_at_merged(
@@ -319,6 +324,7 @@ def look_at_merged(
     ways: Sequence[Rules],
     *,
     beside_others: bool = False,
+    in_context: bool = False,
 ) -> Iterator[Sight]:
     """Super-nodes of an episode's points, made in some ways, an identity to each by majority.
 
@@ -334,7 +340,7 @@ def look_at_merged(
         identity = majority_identity(steps[0], episode.labels)
         evidence = weigh_edges(upper.graph, upper.nodes, background, beside_others=beside_others)
         same = identity[upper.graph.neighbours] == identity[:, None]
-        yield Sight(upper.graph, Examples(evidence, same, episode.weight))
+        yield Sight(upper.graph, Examples(evidence, same, episode.weight), in_context)
 
 
 def majority_identity(step: LevelStep, labels: IntArray) -> IntArray:

@@ -21,6 +21,8 @@ from hilander.evidence_training import (
     majority_identity,
 )
 from hilander.graph import build_knn_graph
+from hilander.graph.context import CONTEXT
+from hilander.graph.evidence import EDGE_EVIDENCE, SECOND_LOOK
 from hilander.model import evidence_learning
 from hilander.model.evidence_learning import EvidenceLearning, make_evidence_network
 from hilander.model.evidence_network import EvidencePredictor, EvidenceSettings
@@ -290,6 +292,18 @@ def test_clusters_are_made_by_the_network_in_each_of_its_own_ways(labelled, monk
             assert 20 <= len(sight.graph.neighbours) < 160
             assert sight.examples.evidence.shape[:2] == sight.examples.same.shape
             assert sight.examples.evidence.shape[-1] > 24
+
+
+def test_the_second_look_at_clusters_learns_in_the_context_of_their_set(labelled):
+    shape = EvidenceSettings(hidden=8, beside_others=True, in_context=True)
+    network = learn_by_evidence(*labelled, plan(network=shape, tune=(), val_fraction=0)).network
+    _, second = network.looks(super_nodes=True)
+    context = dict(zip(CONTEXT, second.centre[-len(CONTEXT) :].tolist(), strict=True))
+    # What it was measured by are numbers of the training sets, not the zeros it began with.
+    assert 0 < context["guess_of_clusters"] < 1
+    assert context["share_of_clusters"] < 0
+    shown = network.points[1].centre
+    assert len(shown) == len(EDGE_EVIDENCE) + len(SECOND_LOOK)  # points have no context
 
 
 def test_the_pieces_that_communities_make_of_a_large_identity_are_learnt_to_be_one():

@@ -364,6 +364,7 @@ def test_a_loaded_model_predicts_the_same_and_knows_the_same(model, unseen, tmp_
         "members": 5,
         "beside_others": False,
         "few_points": 0,
+        "in_context": False,
     }
 
 

@@ -32,6 +32,13 @@ from hilander.graph import (
     measure_background,
     n_evidence,
 )
+from hilander.graph.context import (
+    CONTEXT,
+    N_TELLING,
+    add_context,
+    describe_context,
+    take_telling,
+)
 from hilander.graph.evidence import SECOND_LOOK
 from hilander.graph.knn_graph import edge_blocks
 from hilander.model.device import choose_device, one_thread, run_blocks
@@ -59,21 +66,30 @@ class EvidenceSettings:
     few_points : int
         Sets of up to so many points are judged by a network of their own; 0 for none. What near
         means differs between sets of dozens and of thousands, if they are of many embedders.
+    in_context : bool
+        Whether the second look at super-nodes sees what the edges of the whole set look like. It
+        takes many sets to learn what that says, and many points to show it.
     """
 
     hidden: int = 32
     members: int = 5
     beside_others: bool = False
     few_points: int = 0
+    in_context: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.beside_others, bool):
-            raise SettingError(f"beside_others={self.beside_others!r} must be True or False")
+        for name in ("beside_others", "in_context"):
+            if not isinstance(getattr(self, name), bool):
+                raise SettingError(f"{name}={getattr(self, name)!r} must be True or False")
         for name, least in (("hidden", 1), ("members", 1), ("few_points", 0)):
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < least:
                 raise SettingError(f"{name}={value!r} must be a whole number >= {least}")
             object.__setattr__(self, name, int(value))  # a numpy integer has no place in JSON
+
+    def of_few(self) -> EvidenceSettings:
+        """The shape of the network for few points, whose edges are no context for each other."""
+        return replace(self, few_points=0, in_context=False)
 
     def is_shaped(self, other: EvidenceSettings) -> bool:
         """Whether layers are as wide and as many; what super-nodes show may differ."""
@@ -86,7 +102,11 @@ class EvidenceSettings:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> EvidenceSettings:
         """Rebuild settings from `to_dict`."""
-        later = {"beside_others", "few_points"}  # models of earlier versions are without
+        later = {
+            "beside_others",
+            "few_points",
+            "in_context",
+        }  # models of earlier versions are without
         if set(values) | later != {"hidden", "members"} | later:
             raise ModelError(f"the model's settings {sorted(values)} are not of this version")
         return cls(**values)
@@ -203,9 +223,10 @@ class EvidenceNetwork(nn.Module):
         self.settings = settings
         for name, super_nodes in (("points", False), ("clusters", True)):
             width = n_evidence(super_nodes=super_nodes, beside_others=settings.beside_others)
-            looks = nn.ModuleList([Look(width, settings), Look(width + len(SECOND_LOOK), settings)])
+            more = len(SECOND_LOOK) + (len(CONTEXT) if super_nodes and settings.in_context else 0)
+            looks = nn.ModuleList([Look(width, settings), Look(width + more, settings)])
             self.add_module(name, looks)
-        self.few = EvidenceNetwork(replace(settings, few_points=0)) if settings.few_points else None
+        self.few = EvidenceNetwork(settings.of_few()) if settings.few_points else None
 
     def suited_to(self, n_points: int) -> EvidenceNetwork:
         """The network for sets of so many points: this one, or the one for few."""
@@ -223,7 +244,9 @@ class EvidenceNetwork(nn.Module):
     def judge(self, graph: KnnGraph, evidence: FloatArray, *, super_nodes: bool) -> FloatArray:
         """Linkage of every edge, shape (n_nodes, k), from both looks."""
         first, second = self.looks(super_nodes=super_nodes)
-        return second.judge(add_second_look(graph, evidence, first.judge(evidence)))
+        in_context = super_nodes and self.settings.in_context
+        seen = add_second_look(graph, evidence, first.judge(evidence), in_context=in_context)
+        return second.judge(seen)
 
     def judge_blocks(self, graph: KnnGraph, evidence: EdgeEvidence) -> FloatArray:
         """What `judge` gives, without the evidence of all edges at once.
@@ -234,22 +257,30 @@ class EvidenceNetwork(nn.Module):
         place = first.centre.device
         guess, linkage = np.empty((2, graph.n_nodes, graph.k), dtype=np.float32)
         blocks = list(edge_blocks(graph.n_nodes, graph.k * _NUMBERS_PER_EDGE))
+        in_context = evidence.super_nodes and self.settings.in_context
+        telling = np.empty((*guess.shape, N_TELLING if in_context else 0), dtype=np.float32)
 
         def look(rows: slice) -> None:
-            guess[rows] = first.judge(evidence.of(rows))
+            seen = evidence.of(rows)
+            guess[rows] = first.judge(seen)
+            if in_context:
+                telling[rows] = take_telling(seen)
 
         run_blocks(look, blocks, place)
         more = SecondEvidence(graph, guess, evidence.lists.back)
+        context = describe_context(telling, guess) if in_context else None
 
         def look_again(rows: slice) -> None:
             seen = np.concatenate([evidence.of(rows), more.of(rows)], axis=-1)
-            linkage[rows] = second.judge(seen)
+            linkage[rows] = second.judge(seen if context is None else add_context(seen, context))
 
         run_blocks(look_again, blocks, place)
         return linkage
 
 
-def add_second_look(graph: KnnGraph, evidence: FloatArray, guess: FloatArray) -> FloatArray:
+def add_second_look(
+    graph: KnnGraph, evidence: FloatArray, guess: FloatArray, *, in_context: bool = False
+) -> FloatArray:
     """Evidence for the second look: the first look's, and what its guess says of the surroundings.
 
     Parameters
@@ -257,12 +288,18 @@ def add_second_look(graph: KnnGraph, evidence: FloatArray, guess: FloatArray) ->
     graph : KnnGraph of n_nodes nodes
     evidence : ndarray of shape (n_nodes, k, width)
     guess : ndarray of shape (n_nodes, k)
+    in_context : bool
+        Whether it says what the whole set looks like, too; for super-nodes.
 
     Returns
     -------
     evidence : ndarray of shape (n_nodes, k, width + len(SECOND_LOOK))
+        And `CONTEXT`, if asked for.
     """
-    return np.concatenate([evidence, look_again(graph, guess)], axis=-1)
+    seen = np.concatenate([evidence, look_again(graph, guess)], axis=-1)
+    if not in_context:
+        return seen
+    return add_context(seen, describe_context(take_telling(evidence), guess))
 
 
 class EvidencePredictor:

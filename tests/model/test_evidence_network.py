@@ -16,6 +16,7 @@ from hilander.graph import (
     start_nodes,
     weigh_edges,
 )
+from hilander.graph.context import CONTEXT
 from hilander.graph.edges import logit_of, unit_rows
 from hilander.graph.evidence import SECOND_LOOK
 from hilander.model import evidence_network
@@ -31,9 +32,13 @@ from hilander.model.weights import StoredModel, build_network, read_model, write
 from hilander.partition import merge_nodes
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["alone", "beside_others"])
+@pytest.fixture(
+    scope="module",
+    params=[{}, {"beside_others": True}, {"beside_others": True, "in_context": True}],
+    ids=["alone", "beside_others", "in_context"],
+)
 def network(request):
-    return make_evidence_network(EvidenceSettings(8, beside_others=request.param), seed=0)
+    return make_evidence_network(EvidenceSettings(8, **request.param), seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +66,8 @@ def test_every_look_takes_the_evidence_there_is(network):
         width = n_evidence(super_nodes=super_nodes, beside_others=beside_others)
         assert first.layers[0].weight.shape == (5, width, 8)
         assert len(first.centre) == width
-        assert second.layers[0].weight.shape == (5, width + len(SECOND_LOOK), 8)
+        context = len(CONTEXT) if super_nodes and network.settings.in_context else 0
+        assert second.layers[0].weight.shape == (5, width + len(SECOND_LOOK) + context, 8)
 
 
 def test_a_look_standardises_before_it_judges():
@@ -228,6 +234,22 @@ def test_who_goes_on_from_an_earlier_run_says_how_many_points_there_are(unlike, 
     assert predict(*super_level(points)).linkage.max() > 0.01
 
 
+def test_the_network_for_few_points_sees_no_context():
+    made = make_evidence_network(EvidenceSettings(8, few_points=9, in_context=True), seed=0)
+    assert made.few.settings == EvidenceSettings(8)
+
+
+def test_the_second_look_at_super_nodes_sees_their_context(points):
+    network = make_evidence_network(EvidenceSettings(8, in_context=True), seed=0)
+    graph, nodes = super_level(points)
+    evidence = EdgeEvidence(graph, nodes, measure_background(points))
+    before = network.judge_blocks(graph, evidence)
+    _, second = network.looks(super_nodes=True)
+    with torch.no_grad():
+        second.layers[0].weight[:, -len(CONTEXT) :] = 0
+    assert np.abs(network.judge_blocks(graph, evidence) - before).max() > 1e-3
+
+
 def test_a_network_without_one_for_few_points_judges_them_itself(network):
     assert network.few is None
     assert network.suited_to(1) is network
@@ -280,7 +302,9 @@ def test_a_width_that_is_no_width_is_refused(hidden):
 
 
 def test_a_numpy_width_becomes_a_plain_one():
-    plain = '{"hidden": 8, "members": 5, "beside_others": false, "few_points": 0}'
+    plain = (
+        '{"hidden": 8, "members": 5, "beside_others": false, "few_points": 0, "in_context": false}'
+    )
     assert json.dumps(EvidenceSettings(np.int64(8)).to_dict()) == plain
 
 
@@ -290,6 +314,8 @@ def test_settings_from_before_there_was_evidence_of_the_whole_set_are_read():
     assert EvidenceSettings.from_dict(given) == EvidenceSettings(8, 2, True)
     with pytest.raises(SettingError, match="beside_others=1 must be True or False"):
         EvidenceSettings(beside_others=1)
+    with pytest.raises(SettingError, match="in_context=0 must be True or False"):
+        EvidenceSettings(in_context=0)
     with pytest.raises(SettingError, match="few_points=-1 must be a whole number >= 0"):
         EvidenceSettings(few_points=-1)
 
