@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -183,6 +184,7 @@ class Hierarchy:
         level : int, optional
         n_clusters : int, optional
             The level whose number of clusters is nearest is taken; of two equally near the finer.
+            A warning says so if it has another number.
 
         Returns
         -------
@@ -195,7 +197,15 @@ class Hierarchy:
         if n_clusters is None or n_clusters < 1:
             raise SettingError(f"n_clusters={n_clusters!r} must be a whole number >= 1")
         distance = [abs(one.n_clusters - n_clusters) for one in self.levels]
-        return self.labels(int(np.argmin(distance)))
+        nearest = int(np.argmin(distance))
+        if distance[nearest]:
+            given = [self.n_clusters(number) for number in range(self.n_levels)]
+            warnings.warn(
+                f"no level has {n_clusters} clusters; this is level {nearest}, which has "
+                f"{given[nearest]}. The levels have {', '.join(map(str, given))}.",
+                stacklevel=2,
+            )
+        return self.labels(nearest)
 
     @cached_property
     def confidence(self) -> FloatArray:

@@ -125,9 +125,19 @@ def test_cut_by_level_is_that_level(by_hand):
         by_hand.cut(level=5)
 
 
-@pytest.mark.parametrize(("wanted", "given"), [(1, 2), (2, 2), (3, 3), (100, 3)])
-def test_cut_by_number_takes_the_nearest_level(by_hand, wanted, given):
-    assert len(np.unique(by_hand.cut(n_clusters=wanted))) == given
+@pytest.mark.parametrize("wanted", [2, 3])
+def test_cut_by_number_takes_the_level_of_that_number(by_hand, wanted):
+    assert len(np.unique(by_hand.cut(n_clusters=wanted))) == wanted
+
+
+@pytest.mark.parametrize(("wanted", "given", "level"), [(1, 2, 1), (100, 3, 0)])
+def test_cut_by_a_number_that_no_level_has_takes_the_nearest_and_says_so(
+    by_hand, wanted, given, level
+):
+    said = f"no level has {wanted} clusters; this is level {level}, which has {given}.*3, 2"
+    with pytest.warns(UserWarning, match=said):
+        found = by_hand.cut(n_clusters=wanted)
+    assert len(np.unique(found)) == given
 
 
 def test_cut_takes_the_finer_of_two_levels_equally_near():
@@ -135,7 +145,8 @@ def test_cut_takes_the_finer_of_two_levels_equally_near():
     second = level([0, 0, 0, 3], [NAN, 0.9, 0.9, NAN])
     both = Hierarchy([first, second])
     assert (both.n_clusters(0), both.n_clusters(1)) == (4, 2)
-    assert len(np.unique(both.cut(n_clusters=3))) == 4
+    with pytest.warns(UserWarning, match="no level has 3 clusters; this is level 0, which has 4"):
+        assert len(np.unique(both.cut(n_clusters=3))) == 4
 
 
 @pytest.mark.parametrize("arguments", [{}, {"level": 0, "n_clusters": 2}])
