@@ -18,7 +18,13 @@ import numpy as np
 from benchmarks.datasets import load_labelled
 from benchmarks.shapes import Kind, log_uniform, make_shaped
 from hilander.data import as_embeddings, learn_preparation
-from hilander.data.episodes import Episode, IdentityBootstrap, Sizes, resample_identities
+from hilander.data.episodes import (
+    REAL_SIZES,
+    Episode,
+    IdentityBootstrap,
+    Sizes,
+    resample_identities,
+)
 from hilander.data.face_like import FaceLikeSettings, make_face_like
 from hilander.evidence_training import EvidencePlan
 from hilander.training import choose_held_out
@@ -37,7 +43,6 @@ SMALL_KINDS: tuple[Kind, ...] = ("tiny", "singles", "even-small", "tiny", "log",
 SMALL_DRAWS = 8  # of each real set
 MOST_POINTS = 6000
 MADE_UP_POINTS = 3000
-REAL_SIZES: tuple[Sizes, ...] = ("all", "singles", "log", "heavy")
 SMALL_SIZES: tuple[Sizes, ...] = ("heavy", "singles", "log", "all")
 MADE_UP_SIZES: tuple[Sizes, ...] = ("singles", "log", "large", "singles", "log", "even")
 
@@ -101,7 +106,7 @@ def make_judged_sets(seed: int) -> list[Episode]:
 
 def resample_source(known: Episode, rng: np.random.Generator) -> Iterator[Episode]:
     """The identities of a real set as they are and in other sizes."""
-    for sizes in REAL_SIZES:
+    for sizes in ("all", *REAL_SIZES):
         yield see_some(resample_identities(known, sizes, MOST_POINTS, rng), rng)
 
 
@@ -152,7 +157,7 @@ def make_many_shapes(number: int, rng: np.random.Generator) -> Iterator[Episode]
         features, labels = make_shaped(rng, int(rng.integers(*SHAPED_POINTS)), kind)
         made = Episode(learn_preparation(features).apply(features), labels)
         if turn % 3 == 1:
-            sizes = REAL_SIZES[1 + turn // 3 % 3]
+            sizes = REAL_SIZES[turn // 3 % len(REAL_SIZES)]
             made = resample_identities(made, sizes, MOST_POINTS, rng)
         yield made
 

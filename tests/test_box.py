@@ -76,6 +76,12 @@ def test_the_command_needs_no_model_and_says_which_it_took(tmp_path, capsys):
     assert described["settings"]["model"] == "in the box"
 
 
+def test_one_cluster_is_not_called_clusters(tmp_path, capsys):
+    np.save(tmp_path / "emb.npy", make_identities(1, 5, dim=16, spread=0.1, seed=0)[0])
+    assert main(["cluster", str(tmp_path / "emb.npy"), "-o", str(tmp_path / "run")]) == 0
+    assert "5 points in 1 cluster (by level" in capsys.readouterr().out
+
+
 def test_info_tells_of_the_model_in_the_box(capsys):
     from hilander.model_folder import BOX
 
