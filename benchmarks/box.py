@@ -84,7 +84,7 @@ def make_plan(seed: int) -> EvidencePlan:
         search_average=True, decoder="leiden", keep_links=True,
     )  # fmt: skip
     return EvidencePlan(
-        network=EvidenceSettings(beside_others=True),
+        network=EvidenceSettings(beside_others=True, in_context=True),
         learning=EvidenceLearning(epochs=EPOCHS, noise=NOISE),
         rules=rules,
         seed=seed,
@@ -101,7 +101,8 @@ def train_box(left_out: str | None, seed: int, verbose: bool = False) -> HiLande
     stages, networks, history, n_points = Stages(None, "", verbose), [], [], 0
     for few in (False, True):
         episodes = list(make_all_episodes(sources, seed, with_small=few))
-        network, records = train_on_episodes(episodes, plan, stages, "few" if few else "many")
+        shaped = replace(plan, network=plan.network.of_few()) if few else plan
+        network, records = train_on_episodes(episodes, shaped, stages, "few" if few else "many")
         networks.append(network)
         history += records
         n_points += sum(len(one.labels) for one in episodes)
