@@ -181,10 +181,11 @@ def _check_kind(array: npt.NDArray[Any], name: str) -> None:
 def _check_shape(array: npt.NDArray[Any], dim: int | None, min_rows: int, name: str) -> None:
     if array.ndim != 2:
         got = "scalar" if array.ndim == 0 else f"{array.ndim}D"
+        flat = f"{name}.reshape(-1, 1) if it has one feature or {name}.reshape(1, -1) if it is one"
+        advice = f"{name}.reshape(len({name}), -1)" if array.ndim > 2 else f"{flat} sample"
         raise EmbeddingError(
             f"Expected 2D array, got {got} array of shape {array.shape} as {name}; Reshape your "
-            f"data with {name}.reshape(-1, 1) if it has one feature or {name}.reshape(1, -1) if "
-            "it is one sample"
+            f"data with {advice}"
         )
     n_rows, n_features = array.shape
     if n_features == 0:

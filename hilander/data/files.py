@@ -244,7 +244,7 @@ def _labels_and_ids(
     if labels is None:
         raise FileFormatError(
             f"{source} has no labels, expected a column or array named label or labels; "
-            "name the column"
+            "name it (column=… in Python, --labels-column)"
         )
     return np.asarray(labels), own_ids
 
@@ -331,6 +331,6 @@ def _pick_features(source: Path, arrays: Mapping[str, AnyArray], name: str | Non
         raise FileFormatError(
             f"{source} has {len(matrices)} two-dimensional arrays (its arrays: "
             f"{', '.join(arrays) or 'none'}), expected features, embeddings, X or only one; "
-            "name it as features"
+            "name it (features=… in Python, --features-column)"
         )
     return arrays[matrices[0]]

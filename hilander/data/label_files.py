@@ -159,7 +159,7 @@ def _label_position(
         return 1
     raise FileFormatError(
         f"{source} has {width} columns ({', '.join(header or ['no header'])}), expected one of "
-        "labels; name the column"
+        "labels; name the column (--labels-column)"
     )
 
 

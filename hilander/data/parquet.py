@@ -127,7 +127,7 @@ def _vector_column(path: Path, schema: Any, name: str | None) -> str:
     if vectors:
         raise FileFormatError(
             f"{path} has several columns of vectors ({', '.join(vectors)}), expected one; "
-            "name it as features"
+            "name it (features=… in Python, --features-column)"
         )
     raise FileFormatError(
         f"{path} has no column of lists of numbers (its columns: {', '.join(schema.names)}), "

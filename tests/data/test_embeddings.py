@@ -97,7 +97,10 @@ REFUSED = {
         "Reshape your data.*reshape\\(-1, 1\\).*reshape\\(1, -1\\)",
     ),
     "a number": (lambda x: np.float32(1), "got scalar array.*Reshape your data"),
-    "three-dimensional": (lambda x: x[None], "Expected 2D array, got 3D"),
+    "three-dimensional": (
+        lambda x: x[None],
+        "Expected 2D array, got 3D.*reshape\\(len\\(X\\), -1\\)",
+    ),
     "a series of numbers": (lambda x: pd.Series(x[0]), "Reshape your data"),
     "no rows": (lambda x: x[:0], "0 sample\\(s\\).*minimum of 1 is required"),
     "an empty list": (lambda x: [], "Reshape your data"),
