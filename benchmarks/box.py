@@ -26,6 +26,7 @@ import numpy as np
 from benchmarks.box_sets import (
     DOMAIN_OF,
     DOMAINS,
+    EASY,
     FACE_LIKE,
     SHAPED,
     SMALL,
@@ -113,8 +114,11 @@ def train_box(left_out: str | None, seed: int, verbose: bool = False) -> HiLande
     model.preparation_ = OwnPreparation()
     model.summary_ = {
         "name": "in the box",
-        "trained_on": [source.name for source in sources]
-        + [f"{FACE_LIKE} face-like sets", f"{SHAPED + SMALL} generated sets of many shapes"],
+        "trained_on": [
+            *(source.name for source in sources),
+            f"{FACE_LIKE} face-like sets",
+            f"{SHAPED + SMALL + 2 * EASY} generated sets of many shapes",
+        ],
         "n_points": n_points,
         "validation": table,
     }

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.datasets import load_labelled
-from benchmarks.shapes import Kind, log_uniform, make_shaped
+from benchmarks.shapes import Kind, log_uniform, make_plain, make_shaped
 from hilander.data import as_embeddings, learn_preparation
 from hilander.data.episodes import (
     REAL_SIZES,
@@ -37,6 +37,9 @@ FACE_LIKE, FACE_LIKE_WEIGHT = 6, 0.5
 SHAPED, JUDGED_SHAPED, SHAPED_WEIGHT = 120, 24, 1.5
 SHAPED_POINTS = 2000, 5000
 EVEN: dict[int, Kind] = {0: "even", 3: "even-small"}
+EASY, JUDGED_EASY = 24, 6
+EASY_KINDS: tuple[Kind, ...] = ("even-small", "tiny", "even-small", "log-normal", "even")
+EASIER = 0.15, 0.8
 SMALL, JUDGED_SMALL = 72, 18
 SMALL_POINTS = 60, 1500
 SMALL_KINDS: tuple[Kind, ...] = ("tiny", "singles", "even-small", "tiny", "log", "log-normal")
@@ -93,15 +96,23 @@ def make_all_episodes(sources: list[Source], seed: int, *, with_small: bool) -> 
         yield see_some(make_like_faces(number, rng), rng)
     for shaped in make_many_shapes(SHAPED, np.random.default_rng([seed, 13])):
         yield see_some(replace(shaped, weight=SHAPED_WEIGHT), rng)
-    for shaped in make_small_sets(SMALL if with_small else 0, np.random.default_rng([seed, 19])):
-        yield replace(shaped, weight=SHAPED_WEIGHT)
+    for easy in make_easy_sets(EASY, np.random.default_rng([seed, 29])):
+        yield see_some(replace(easy, weight=SHAPED_WEIGHT), rng)
+    if with_small:
+        small = make_small_sets(SMALL, np.random.default_rng([seed, 19]))
+        small_easy = make_easy_sets(EASY, np.random.default_rng([seed, 37]), few=True)
+        for made in (*small, *small_easy):
+            yield replace(made, weight=SHAPED_WEIGHT)
 
 
 def make_judged_sets(seed: int) -> list[Episode]:
     """Generated sets that no model of this seed has learned from."""
     many = make_many_shapes(JUDGED_SHAPED, np.random.default_rng([seed, 17]))
     small = make_small_sets(JUDGED_SMALL, np.random.default_rng([seed, 23]))
-    return [*many, *small]
+    easy_rng = np.random.default_rng([seed, 31])
+    easy = make_easy_sets(JUDGED_EASY, easy_rng)
+    small_easy = make_easy_sets(JUDGED_EASY, easy_rng, few=True)
+    return [*many, *small, *easy, *small_easy]
 
 
 def resample_source(known: Episode, rng: np.random.Generator) -> Iterator[Episode]:
@@ -160,6 +171,25 @@ def make_many_shapes(number: int, rng: np.random.Generator) -> Iterator[Episode]
             sizes = REAL_SIZES[turn // 3 % len(REAL_SIZES)]
             made = resample_identities(made, sizes, MOST_POINTS, rng)
         yield made
+
+
+def make_easy_sets(
+    number: int, rng: np.random.Generator, *, few: bool = False
+) -> Iterator[Episode]:
+    """Sets of identities far apart, most of them smaller than a list of neighbours.
+
+    Where a list is longer than its identity is large, many edges lead to strangers, however far
+    they are. Who has seen hard sets only takes such edges for a sign of pieces.
+    """
+    for turn in range(number):
+        kind = EASY_KINDS[turn % len(EASY_KINDS)]
+        n_points = draw_n_points(rng) if few else int(rng.integers(*SHAPED_POINTS))
+        if turn % 2:
+            features, labels = make_plain(rng, n_points, kind)
+        else:
+            easier = log_uniform(*EASIER, rng)
+            features, labels = make_shaped(rng, n_points, kind, easier=easier)
+        yield Episode(learn_preparation(features).apply(features), labels)
 
 
 def see_some(episode: Episode, rng: np.random.Generator) -> Episode:

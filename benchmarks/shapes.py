@@ -22,11 +22,13 @@ from hilander.graph.edges import unit_rows
 Kind = Literal["even", "even-small", "log-normal", "singles", "log", "tiny"]
 KINDS: tuple[Kind, ...] = ("even", "even-small", "log-normal", "singles", "log")
 WIDTHS = (64, 128, 256, 512)
+PLAIN_WIDTHS = (32, *WIDTHS)
 WARPS = ("none", "relu", "tanh")
 MOST_MODES = 5
 _LARGEST = 600
 _HALVINGS = 7
 _SCALES = 0.05, 6.0  # of the scatter, between which the hardness is sought
+_PLAIN_SCATTER = 0.2, 1.0  # of members, where centres have 1
 _JUDGED_POINTS, _JUDGED_K = 1500, 10
 
 Numbers = npt.NDArray[np.float64]
@@ -57,7 +59,7 @@ class Shape:
 
 
 def make_shaped(
-    rng: np.random.Generator, n_points: int, kind: Kind | None = None
+    rng: np.random.Generator, n_points: int, kind: Kind | None = None, *, easier: float = 1.0
 ) -> tuple[FloatArray, IntArray]:
     """Make a set of a shape of its own.
 
@@ -68,6 +70,8 @@ def make_shaped(
         About so many.
     kind : str, optional
         How sizes vary; drawn if it is not given.
+    easier : float
+        By how much members scatter less than it takes to be as hard as drawn.
 
     Returns
     -------
@@ -75,10 +79,10 @@ def make_shaped(
     labels : ndarray of shape (n,)
     """
     shape = draw_shape(rng, kind)
-    counts = draw_counts(shape.kind, n_points, rng)
-    labels = rng.permutation(np.repeat(np.arange(len(counts), dtype=np.int64), counts))
-    centres, local_scale = place_centres(len(counts), shape, rng)
-    scatter = draw_scatter(labels, len(counts), shape, rng) * local_scale[labels, None]
+    labels = draw_labels(shape.kind, n_points, rng)
+    n_identities = int(labels.max()) + 1
+    centres, local_scale = place_centres(n_identities, shape, rng)
+    scatter = draw_scatter(labels, n_identities, shape, rng) * local_scale[labels, None]
     embed = imagine_embedder(shape, rng)
 
     low, high = _SCALES
@@ -86,7 +90,28 @@ def make_shaped(
         scale = np.sqrt(low * high)
         features = embed(centres[labels] + scale * scatter)
         low, high = (scale, high) if _reach(features, labels) > shape.hardness else (low, scale)
+    if easier != 1:
+        features = embed(centres[labels] + easier * scale * scatter)
     return features.astype(np.float32), labels
+
+
+def make_plain(rng: np.random.Generator, n_points: int, kind: Kind) -> tuple[FloatArray, IntArray]:
+    """Make a set of round clusters anywhere in space, as one would to try a method out.
+
+    Parameters, Returns
+        As of `make_shaped`.
+    """
+    dim = int(rng.choice(PLAIN_WIDTHS))
+    labels = draw_labels(kind, n_points, rng)
+    centres = rng.normal(size=(labels.max() + 1, dim))
+    scatter = log_uniform(*_PLAIN_SCATTER, rng) * rng.normal(size=(len(labels), dim))
+    return (centres[labels] + scatter).astype(np.float32), labels
+
+
+def draw_labels(kind: Kind, n_points: int, rng: np.random.Generator) -> IntArray:
+    """Identities of about `n_points` points in shuffled order."""
+    counts = draw_counts(kind, n_points, rng)
+    return rng.permutation(np.repeat(np.arange(len(counts), dtype=np.int64), counts))
 
 
 def draw_shape(rng: np.random.Generator, kind: Kind | None = None) -> Shape:

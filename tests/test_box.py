@@ -26,6 +26,26 @@ def test_the_model_in_the_box_joins_no_strangers_in_a_small_set(n_identities, si
     assert bcubed_f(labels, HiLander.pretrained().predict(features)) > 0.8
 
 
+@pytest.mark.parametrize(
+    ("n_identities", "size", "spread", "dim"),
+    [
+        (500, 4, 0.3, 256),
+        (500, 10, 0.5, 128),
+        (300, 10, 0.9, 512),
+        (90, 10, 0.9, 512),
+        (60, 10, 0.7, 128),
+    ],
+)
+def test_clusters_far_apart_stay_so_though_a_list_of_neighbours_is_longer(
+    n_identities, size, spread, dim
+):
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(n_identities), size)
+    features = rng.normal(size=(n_identities, dim))[labels]
+    features += spread * rng.normal(size=features.shape)
+    assert bcubed_f(labels, HiLander.pretrained().predict(features)) > 0.9
+
+
 @pytest.mark.parametrize("n_points", range(4, 12))
 def test_the_model_in_the_box_groups_a_handful_of_points(n_points):
     features, labels = make_identities(n_identities=6, size=2, dim=32, spread=0.5, seed=5)

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 import torch
 
 from benchmarks import box_sets
@@ -7,10 +8,11 @@ from benchmarks.box_sets import (
     SMALL_POINTS,
     cut_source,
     make_all_episodes,
+    make_easy_sets,
     make_judged_sets,
     make_small_sets,
 )
-from benchmarks.shapes import draw_counts
+from benchmarks.shapes import _reach, draw_counts
 from hilander.data import make_identities
 from hilander.model.evidence_learning import make_evidence_network
 
@@ -21,6 +23,15 @@ def test_small_sets_have_few_points_and_some_have_tiny_identities():
     assert min(points) >= SMALL_POINTS[0]
     assert max(points) < 2 * SMALL_POINTS[1]
     assert sum(len(one.labels) / len(np.unique(one.labels)) < 6 for one in made) >= 4
+
+
+@pytest.mark.parametrize(("few", "least", "most"), [(False, 1900, 7000), (True, 60, 2500)])
+def test_in_easy_sets_identities_are_small_and_their_members_each_others_nearest(few, least, most):
+    made = list(make_easy_sets(10, np.random.default_rng(0), few=few))
+    assert all(least <= len(one.labels) <= most for one in made)
+    reached = [_reach(one.features.astype(np.float64), one.labels) for one in made]
+    assert np.median(reached) > 0.95
+    assert sum(np.median(np.bincount(one.labels)) < 15 for one in made) >= 5
 
 
 def test_tiny_identities_have_a_few_points_each():
@@ -47,17 +58,19 @@ def test_sets_that_judge_are_the_same_for_a_seed_and_small_ones_are_among_them()
 def test_only_one_of_the_two_networks_learns_from_small_sets(monkeypatch):
     monkeypatch.setattr(box_sets, "SHAPED", 1)
     monkeypatch.setattr(box_sets, "FACE_LIKE", 0)
+    monkeypatch.setattr(box_sets, "EASY", 2)
     features, labels = make_identities(n_identities=80, size=30, dim=16, seed=0)
     source = cut_source("one", features, labels, make_plan(0))
     many, both = (list(make_all_episodes([source], 0, with_small=small)) for small in (False, True))
-    assert len(both) - len(many) == box_sets.SMALL_DRAWS + 4 + box_sets.SMALL
+    assert len(both) - len(many) == box_sets.SMALL_DRAWS + 4 + box_sets.SMALL + box_sets.EASY
     assert sum(len(one.labels) < 300 for one in both) > 20 + sum(
         len(one.labels) < 300 for one in many
     )
 
 
 def test_joined_networks_serve_few_points_and_many_each():
-    many, few = (make_evidence_network(make_plan(0).network, seed) for seed in (0, 1))
+    shape = make_plan(0).network
+    many, few = make_evidence_network(shape, 0), make_evidence_network(shape.of_few(), 1)
     joined = join_networks(many, few)
     for n_points, part in ((FEW_POINTS, few), (FEW_POINTS + 1, many)):
         ours, theirs = joined.suited_to(n_points).state_dict(), part.state_dict()

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from benchmarks.shapes import KINDS, _reach, draw_counts, draw_shape, fall_off, make_shaped
+from benchmarks.shapes import (
+    KINDS,
+    _reach,
+    draw_counts,
+    draw_shape,
+    fall_off,
+    make_plain,
+    make_shaped,
+)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -16,6 +24,24 @@ def test_a_set_is_as_hard_as_it_was_drawn_to_be(seed):
     assert features.any(axis=1).all()
     assert len(features) == len(labels)
     assert _reach(features.astype(np.float64), labels) == pytest.approx(goal, abs=0.06)
+
+
+def test_an_easier_set_is_the_same_with_members_nearer_to_their_centres():
+    hard, easy = (
+        make_shaped(np.random.default_rng(0), 600, "even", easier=easier) for easier in (1.0, 0.3)
+    )
+    np.testing.assert_array_equal(hard[1], easy[1])
+    reached = [_reach(features.astype(np.float64), labels) for features, labels in (hard, easy)]
+    assert reached[0] < 0.97
+    assert reached[1] > reached[0] + 0.02
+
+
+def test_plain_sets_are_round_clusters_anywhere():
+    features, labels = make_plain(np.random.default_rng(3), 3000, "even-small")
+    centres = np.stack([features[labels == one].mean(axis=0) for one in range(labels.max() + 1)])
+    scatter = (features - centres[labels]).std(axis=0)
+    assert scatter.max() < 1.2 * scatter.min()  # alike in all directions
+    assert 0.8 < centres.std() < 1.2
 
 
 def test_the_same_chance_makes_the_same_set_and_another_one_another():
