@@ -195,6 +195,20 @@ def test_a_run_is_written_again_in_its_own_place(clustered):
     assert json.loads((clustered / "run" / "run.json").read_text())["settings"]["p_tau"] == 1.0
 
 
+def test_a_csv_of_embeddings_is_clustered_as_the_array_is(clustered):
+    with np.load(clustered / "test.npz") as data:
+        rows = [",".join(map(str, [f"00{i}", *x.tolist()])) for i, x in enumerate(data["features"])]
+    header = ",".join(["photo", *(f"emb_{i}" for i in range(8))])
+    (clustered / "test.csv").write_text("\n".join([header, *rows]))
+    command = ["cluster", f"{clustered}/test.csv", "-m", f"{clustered}/model", "--quiet"]
+    columns = ["--features-column", "emb_", "--id-column", "photo"]
+    assert main([*command, *columns, "-o", f"{clustered}/again"]) == 0
+    first, again = (Hierarchy.load(clustered / name) for name in ("run", "again"))
+    assert np.array_equal(first.labels(-1), again.labels(-1))
+    table = pyarrow.parquet.read_table(clustered / "again" / "clusters.parquet")
+    assert table.column("id").to_pylist()[:2] == ["000", "001"]
+
+
 def test_score_agrees_with_the_library_and_joins_labels_by_id(clustered, capsys):
     from hilander.validation import bcubed_f, nmi, pairwise_f
 

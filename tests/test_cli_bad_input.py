@@ -132,7 +132,7 @@ def test_strings_as_labels_are_fine(tmp_path):
     assert main(["train", f"{path}", "-o", f"{tmp_path}/m", *QUICK]) == 0
 
 
-@pytest.mark.parametrize("suffix", [".npy", ".npz", ".parquet", ".pkl"])
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".parquet", ".csv", ".tsv", ".pkl"])
 def test_missing_truncated_and_foreign_files_are_refused(suffix, model, tmp_path, refused):
     command = ("-m", model, "-o", tmp_path / "run")
     assert "does not exist" in refused("cluster", tmp_path / f"no{suffix}", *command)

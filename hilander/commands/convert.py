@@ -28,8 +28,8 @@ def add_parser(subparsers: Any) -> None:
         "convert",
         help="import reference weights and pickles; embeddings between formats",
         description="Turn a .pth of the authors' released code into a model folder, or a file of "
-        "embeddings (the paper's .pkl, .npz, .npy, .parquet) into another format. Ids and labels "
-        "go with the embeddings where the format has room for them.",
+        "embeddings (the paper's .pkl, .npz, .npy, .parquet, .csv, .tsv) into another format. Ids "
+        "and labels go with the embeddings where the format has room for them.",
         allow_abbrev=False,
     )
     parser.add_argument("source", metavar="SRC", type=Path, help=".pth or embeddings")

@@ -21,12 +21,14 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         metavar="EMB",
         type=Path,
         help="embeddings: .npy, .npz (features, and labels and ids if it has them), .parquet (a "
-        "column of lists), or a .pkl of (features, labels)",
+        "column of lists, or numbered columns such as f0, f1, …), .csv or .tsv (numbered columns, "
+        "or no header and numbers only), or a .pkl of (features, labels)",
     )
     parser.add_argument(
         "--features-column",
         metavar="NAME",
-        help="column or array of the embeddings, where EMB has several (default: found by name)",
+        help="column or array of the embeddings, where EMB has several; of numbered columns what "
+        "they begin with, such as emb_ (default: found by name)",
     )
     parser.add_argument(
         "--id-column", metavar="NAME", help="column or array of ids in EMB (default: id, ids)"

@@ -34,10 +34,15 @@ def is_vector_type(arrow_type: Any) -> bool:
         or kinds.is_large_list(arrow_type)
         or kinds.is_fixed_size_list(arrow_type)
     )
-    if not is_list:
-        return False
-    value = arrow_type.value_type
-    return bool(kinds.is_floating(value) or kinds.is_integer(value) or kinds.is_boolean(value))
+    return is_list and is_number_type(arrow_type.value_type)
+
+
+def is_number_type(arrow_type: Any) -> bool:
+    """Whether an Arrow type is one of floats, integers or booleans."""
+    import pyarrow.types as kinds
+
+    checks = (kinds.is_floating, kinds.is_integer, kinds.is_boolean)
+    return any(check(arrow_type) for check in checks)
 
 
 def matrix_from_arrow(column: Any, name: str = "X", first_row: int = 0) -> Matrix:
@@ -83,12 +88,9 @@ def matrix_from_arrow(column: Any, name: str = "X", first_row: int = 0) -> Matri
 
 
 def _plain_numbers(column: Any, name: str, first_row: int) -> Matrix:
-    import pyarrow.types as kinds
-
-    kind = column.type
-    if not (kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind)):
+    if not is_number_type(column.type):
         raise EmbeddingError(
-            f"{name} holds Arrow values of type {kind}, expected lists of numbers; "
+            f"{name} holds Arrow values of type {column.type}, expected lists of numbers; "
             "choose the column of embeddings"
         )
     _refuse_null_rows(column, name, first_row)

@@ -15,12 +15,13 @@ import numpy.typing as npt
 from hilander.data.label_files import join_by_id, read_text_labels
 from hilander.data.parquet import read_parquet_column, read_parquet_vectors
 from hilander.data.pickles import read_pickle_arrays
+from hilander.data.wide_tables import read_text_table
 from hilander.data.writing import write_atomically
 from hilander.errors import FileFormatError, LabelError, OutputError
 
 AnyArray = npt.NDArray[Any]
 
-EMBEDDING_SUFFIXES = (".npy", ".npz", ".parquet", ".pkl", ".pickle")
+EMBEDDING_SUFFIXES = (".npy", ".npz", ".parquet", ".csv", ".tsv", ".pkl", ".pickle")
 LABEL_SUFFIXES = (".npy", ".npz", ".parquet", ".pkl", ".pickle", ".csv", ".tsv", ".txt")
 TABLE_SUFFIXES = (".parquet", ".csv")
 _FEATURE_KEYS = ("features", "embeddings", "X")
@@ -77,9 +78,12 @@ def read_embeddings(
     path : str or Path
         ``.npy`` (one array, mapped and not loaded), ``.npz`` (arrays ``features``,
         ``embeddings`` or ``X``, else the only two-dimensional one), ``.parquet`` (a column of
-        lists), or ``.pkl`` of ``(features, labels)``, of which nothing is executed.
+        lists, or numbered columns such as f0, f1, f2, …), ``.csv`` or ``.tsv`` (numbered columns,
+        or no header and all columns numbers), or ``.pkl`` of ``(features, labels)``, of which
+        nothing is executed.
     features, ids, labels : str, optional
-        Names of the arrays or columns, where they are not the usual ones.
+        Names of the arrays or columns, where they are not the usual ones; of numbered columns,
+        what they begin with.
 
     Returns
     -------
@@ -95,11 +99,13 @@ def read_embeddings(
     named = [name for name in (features, ids, labels) if name is not None]
     if suffix == ".parquet":
         return EmbeddingFile(
-            read_parquet_vectors(source, features),
+            read_parquet_vectors(source, features, (ids, labels)),
             read_parquet_column(source, ids, ("id",)),
             read_parquet_column(source, labels, _LABEL_COLUMNS),
             source,
         )
+    if suffix in (".csv", ".tsv"):
+        return EmbeddingFile(*read_text_table(source, features, ids, labels), source)
     if suffix == ".npz":
         arrays = _load_npz(source)
         return EmbeddingFile(
@@ -111,7 +117,7 @@ def read_embeddings(
     if named:
         raise FileFormatError(
             f"{source} has no named columns, got the name {named[0]!r}; leave it out, or use "
-            ".npz or .parquet"
+            ".npz, .parquet or .csv"
         )
     if suffix == ".npy":
         return EmbeddingFile(_load_npy(source), None, None, source)

@@ -58,7 +58,7 @@ def read_text_labels(
         )
     ids_at = _id_position(header, width, at, has_ids=has_ids)
     ids = None if ids_at is None else np.array([row[ids_at].strip() for row in body])
-    return _as_numbers(labels), ids
+    return as_numbers(labels), ids
 
 
 def join_by_id(source: Path, labels: AnyArray, own_ids: AnyArray, ids: AnyArray) -> AnyArray:
@@ -175,7 +175,8 @@ def _is_whole(text: str) -> bool:
     return digits.isascii() and digits.isdigit() and len(digits) < 19 and str(int(text)) == text
 
 
-def _as_numbers(labels: list[str]) -> AnyArray:
+def as_numbers(labels: list[str]) -> AnyArray:
+    """Texts as int64 where all are plain whole numbers, else as they are: "007" stays a text."""
     if all(_is_whole(label) for label in labels):
         return np.array([int(label) for label in labels], dtype=np.int64)
     return np.array(labels)

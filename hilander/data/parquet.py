@@ -11,29 +11,40 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hilander.data.arrow import is_vector_type, matrix_from_arrow
+from hilander.data.arrow import is_number_type, is_vector_type, matrix_from_arrow
+from hilander.data.wide_tables import fill_rows, find_numbered, show_names
 from hilander.errors import EmbeddingError, FileFormatError
 
 _FEATURE_NAMES = ("features", "embeddings", "embedding", "feature", "vector", "X")
 _BATCH_ROWS = 65_536
+_BATCH_VALUES = 1 << 22  # of numbered columns, read side by side
 
 
-def read_parquet_vectors(path: Path, name: str | None = None) -> npt.NDArray[Any]:
-    """Read the column of embeddings, batch by batch into one array.
+def read_parquet_vectors(
+    path: Path, name: str | None = None, others: Sequence[str | None] = ()
+) -> npt.NDArray[Any]:
+    """Read the embeddings, batch by batch into one array.
+
+    They are a column of lists or, where there is none, numbered columns (f0, f1, f2, …).
 
     Parameters
     ----------
     path : Path
     name : str, optional
-        The column; found by its type when not given.
+        The column of lists, or what the numbered ones begin with; found when not given.
+    others : sequence of str or None
+        Columns that are something else, whatever their names.
 
     Returns
     -------
     features : ndarray of shape (n_rows, n_features)
-        In the column's own number type.
+        In the number type of the column; for numbered ones, in one that holds them all.
     """
     with _open(path) as file:
         column = _vector_column(path, file.schema_arrow, name)
+        if column is None:
+            numbered = _numbered_columns(path, file.schema_arrow, name, others)
+            return _read_numbered(path, file, numbered)
         features: npt.NDArray[Any] | None = None
         start = 0
         for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=[column]):
@@ -50,7 +61,22 @@ def read_parquet_vectors(path: Path, name: str | None = None) -> npt.NDArray[Any
             features[start : start + len(rows)] = rows
             start += len(rows)
     if features is None:
-        raise FileFormatError(f"{path} has no rows, expected embeddings; check how it was made")
+        raise FileFormatError(_no_rows(path))
+    return features
+
+
+def _read_numbered(path: Path, file: Any, names: list[str]) -> npt.NDArray[Any]:
+    """Columns of numbers side by side, shape (n_rows, n_columns)."""
+    if not file.metadata.num_rows:
+        raise FileFormatError(_no_rows(path))
+    kinds = [file.schema_arrow.field(name).type.to_pandas_dtype() for name in names]
+    features = np.empty((file.metadata.num_rows, len(names)), dtype=np.result_type(*kinds))
+    start = 0
+    step = max(1, min(_BATCH_ROWS, _BATCH_VALUES // len(names)))
+    for batch in file.iter_batches(batch_size=step, columns=names):
+        rows = features[start : start + batch.num_rows]
+        fill_rows(rows, names, [batch.column(name) for name in names], start)
+        start += batch.num_rows
     return features
 
 
@@ -110,30 +136,50 @@ def _open(path: Path) -> Iterator[Any]:
         ) from error
 
 
-def _vector_column(path: Path, schema: Any, name: str | None) -> str:
-    if name is not None:
-        if name not in schema.names:
-            raise FileFormatError(_no_column(path, name, schema.names))
-        if not is_vector_type(schema.field(name).type):
-            raise FileFormatError(
-                f"{path} column {name!r} holds {schema.field(name).type}, expected lists of "
-                "numbers; name the column of embeddings"
-            )
-        return name
+def _vector_column(path: Path, schema: Any, name: str | None) -> str | None:
+    """The column of lists; None if there is none of that name, or at all."""
     vectors = [field.name for field in schema if is_vector_type(field.type)]
+    if name is not None:
+        return name if name in vectors else None
     preferred = [column for column in _FEATURE_NAMES if column in vectors]
-    if len(vectors) == 1 or preferred:
-        return (preferred or vectors)[0]
-    if vectors:
+    if len(vectors) > 1 and not preferred:
         raise FileFormatError(
             f"{path} has several columns of vectors ({', '.join(vectors)}), expected one; "
             "name it (features=… in Python, --features-column)"
         )
+    return next(iter(preferred or vectors), None)
+
+
+def _numbered_columns(
+    path: Path, schema: Any, name: str | None, others: Sequence[str | None]
+) -> list[str]:
+    names = ["" if column in others else column for column in schema.names]
+    is_number = [is_number_type(field.type) for field in schema]
+    found = find_numbered(path, names, is_number, name)
+    for at in found:
+        if not is_number[at]:
+            raise FileFormatError(
+                f"{path} column {names[at]!r} holds {schema.field(at).type}, expected numbers as "
+                "in the columns beside it; write it as numbers or rename it"
+            )
+    if found:
+        return [names[at] for at in found]
+    if name is None:
+        raise FileFormatError(
+            f"{path} has no column of lists of numbers (its columns: {show_names(schema.names)}) "
+            "nor numbered columns such as f0, f1, …, expected embeddings; write each as a list"
+        )
+    if name not in schema.names:
+        raise FileFormatError(_no_column(path, name, schema.names))
     raise FileFormatError(
-        f"{path} has no column of lists of numbers (its columns: {', '.join(schema.names)}), "
-        "expected one of embeddings; write each embedding as a list"
+        f"{path} column {name!r} holds {schema.field(name).type}, expected lists of "
+        "numbers; name the column of embeddings, or what numbered columns begin with"
     )
 
 
+def _no_rows(path: Path) -> str:
+    return f"{path} has no rows, expected embeddings; check how it was made"
+
+
 def _no_column(path: Path, name: str, names: Sequence[str]) -> str:
-    return f"{path} has no column {name!r}, it has {', '.join(names)}; name one of these"
+    return f"{path} has no column {name!r}, it has {show_names(names)}; name one of these"
