@@ -8,20 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hilander.data import (
     FloatArray,
     IntArray,
     OwnPreparation,
     Preparation,
-    as_embeddings,
     check_trainable,
-    check_varied,
     encode_labels,
-    has_names,
 )
-from hilander.errors import EmbeddingError, SettingError
+from hilander.errors import SettingError
+from hilander.estimator_input import check_fitted, read_points, see_columns
 from hilander.graph import KnnGraph, build_knn_graph, check_k
 from hilander.tree import Hierarchy, LevelStep, Rules, walk_levels
 from hilander.validation import bcubed_f
@@ -33,8 +30,6 @@ if TYPE_CHECKING:
     from hilander.partition import Decoder
     from hilander.training import Learned
     from hilander.tree.work import Work
-
-_FEWEST_ROWS = 2
 
 
 class HiLander(BaseEstimator):  # type: ignore[misc]
@@ -163,7 +158,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         self.device = device
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, *, checkpoint: str | Path | None = None) -> HiLander:
+    def fit(self, X: Any, y: Any = None, *, checkpoint: str | Path | None = None) -> HiLander:
         """Learn to cluster.
 
         Parameters
@@ -171,7 +166,8 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         X : array-like of shape (n_samples, n_features)
             Embeddings of labelled identities.
         y : array-like of shape (n_samples,)
-            Their identities: ints, strings, anything that can be told apart.
+            Their identities: ints, strings, anything that can be told apart. Required; without
+            any, `HiLander.pretrained().cluster(X)` groups embeddings.
         checkpoint : path of a folder, optional
             Keeps the end of each epoch there. The same call after a kill goes on from it and ends
             with the same weights.
@@ -182,7 +178,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         """
         from hilander.plans import learn, make_plan, prepare
 
-        points = self._read(X)
+        points = read_points(X)
         labels, _ = encode_labels(y, len(points))
         check_trainable(labels)
         plan = make_plan(self, points, labels)
@@ -191,7 +187,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         folder = Path(checkpoint) if checkpoint is not None else None
         learned = learn(preparation.apply(points), labels, plan, folder, self.verbose)
         # From here on nothing fails: a fit that does leaves an earlier one as it was.
-        self._see_columns(X, points, reset=True)
+        see_columns(self, X, points, reset=True)
         self._keep(learned, preparation)
         if self.verbose:
             prepared = preparation.describe()
@@ -262,9 +258,9 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         from hilander.own_preparation import suit_preparation
         from hilander.plans import rules_for
 
-        check_is_fitted(self, "network_")
-        points = self._read(X, getattr(self, "n_features_in_", None), as_stored=True)
-        self._see_columns(X, points, reset=False)
+        check_fitted(self)
+        points = read_points(X, getattr(self, "n_features_in_", None), as_stored=True)
+        see_columns(self, X, points, reset=False)
         rules = rules_for(
             self, len(points), graph, k=k, p_tau=p_tau, early_stop=early_stop, decoder=decoder
         )
@@ -289,7 +285,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         """
         return self.cluster(X).labels(-1)
 
-    def fit_predict(self, X: Any, y: Any) -> IntArray:
+    def fit_predict(self, X: Any, y: Any = None) -> IntArray:
         """Learn from labelled embeddings and give how the trained model groups the same ones."""
         return self.fit(X, y).labels_
 
@@ -301,7 +297,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         """Write the model to a folder (safetensors and JSON), whole or not at all."""
         from hilander.model_folder import save_model
 
-        check_is_fitted(self, "network_")
+        check_fitted(self)
         save_model(self, Path(folder))
         return Path(folder)
 
@@ -364,22 +360,6 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
             raise SettingError(f"k_reference={k_reference} counts the node itself; use 2 or more")
         rules = Rules(k_reference - 1, p_tau, early_stop, as_released=True)
         return import_reference(cls, Path(path), features, rules, device)
-
-    def _read(self, X: Any, dim: int | None = None, *, as_stored: bool = False) -> FloatArray:
-        points = as_embeddings(X, min_rows=_FEWEST_ROWS, as_stored=as_stored)
-        if dim is not None and points.shape[1] != dim:
-            raise EmbeddingError(
-                f"X has {points.shape[1]} features, but HiLander is expecting {dim} features as "
-                "input, for it was trained on so many; use the embedder of the training set"
-            )
-        check_varied(points)
-        return points
-
-    def _see_columns(self, X: Any, points: FloatArray, *, reset: bool) -> None:
-        """Learn, or compare, the number of features and their names; the box knows of none."""
-        if reset or hasattr(self, "n_features_in_"):
-            named = X if has_names(X) else points
-            validate_data(self, named, reset=reset, skip_check_array=True)
 
     def _keep(self, learned: Learned, preparation: Preparation | OwnPreparation) -> None:
         self.network_, self.rules_ = learned.network, learned.rules

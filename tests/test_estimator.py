@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hilander import Hierarchy, HiLander
 from hilander.data import make_identities
-from hilander.errors import SettingError
+from hilander.errors import LabelError, SettingError
 from hilander.graph import KnnGraph, build_knn_graph
 from hilander.model.evidence_learning import EvidenceLearning
 from hilander.model.learning import LearningSettings
@@ -122,6 +122,21 @@ def test_clone_copies_the_settings_and_nothing_learnt(model):
         copy.predict(np.eye(16))
     with pytest.raises(NotFittedError):
         copy.save("nowhere")
+
+
+@pytest.mark.parametrize("call", ["predict", "cluster", "walk", "save"])
+def test_an_unfitted_model_names_the_way_without_labels(call, tmp_path):
+    given = tmp_path / "model" if call == "save" else np.eye(16)
+    with pytest.raises(NotFittedError, match=r"fit\(X, y\).*HiLander\.pretrained\(\)"):
+        getattr(HiLander(), call)(given)
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("call", ["fit", "fit_predict"])
+def test_learning_without_labels_names_the_way_without_labels(call):
+    X, _ = make_identities(n_identities=6, size=8, dim=8, seed=0)
+    with pytest.raises(LabelError, match=r"y is None.*HiLander\.pretrained\(\)\.cluster\(X\)"):
+        getattr(HiLander(), call)(X)
 
 
 def test_settings_can_be_numpy_numbers():

@@ -90,7 +90,7 @@ def _as_column(y: Any) -> npt.NDArray[Any]:
     if y is None:
         raise LabelError(
             "training requires y to be passed, but the target y is None; pass the identity of "
-            "each embedding"
+            "each embedding, or group without labels: HiLander.pretrained().cluster(X)"
         )
     if isinstance(y, str | bytes | dict | set):
         raise LabelError(

@@ -1,0 +1,56 @@
+"""What `HiLander` is given, checked before anything is done with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hilander.data import FloatArray, as_embeddings, check_varied, has_names
+from hilander.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from hilander.estimator import HiLander
+
+_FEWEST_ROWS = 2
+_NOT_FITTED = (
+    "This %(name)s instance is not fitted yet, expected one that has learnt; call fit(X, y) with "
+    "labelled embeddings, or take %(name)s.pretrained(), the model in the box: it needs no labels"
+)
+
+
+def check_fitted(model: HiLander) -> None:
+    """Refuse a model that has learnt nothing, by scikit-learn's `NotFittedError`."""
+    check_is_fitted(model, "network_", msg=_NOT_FITTED)
+
+
+def read_points(X: Any, dim: int | None = None, *, as_stored: bool = False) -> FloatArray:
+    """Check the embeddings to learn from or to group.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    dim : int, optional
+        Number of features that the model was trained on.
+    as_stored : bool
+        As for :func:`hilander.data.as_embeddings`.
+
+    Returns
+    -------
+    points : ndarray of shape (n_samples, n_features)
+    """
+    points = as_embeddings(X, min_rows=_FEWEST_ROWS, as_stored=as_stored)
+    if dim is not None and points.shape[1] != dim:
+        raise EmbeddingError(
+            f"X has {points.shape[1]} features, but HiLander is expecting {dim} features as "
+            "input, for it was trained on so many; use the embedder of the training set"
+        )
+    check_varied(points)
+    return points
+
+
+def see_columns(model: HiLander, X: Any, points: FloatArray, *, reset: bool) -> None:
+    """Learn, or compare, the number of features and their names; the box knows of none."""
+    if reset or hasattr(model, "n_features_in_"):
+        named = X if has_names(X) else points
+        validate_data(model, named, reset=reset, skip_check_array=True)
