@@ -236,21 +236,32 @@ def _refuse_odd(block: npt.NDArray[Any], array: npt.NDArray[Any], rows: slice, n
     if not finite.all():
         row, column = np.argwhere(~finite)[0]
         row = int(row) + rows.start
-        raise EmbeddingError(_not_finite_message(array[row, column], row, name))
+        raise EmbeddingError(
+            _not_finite_message(array[row, column], row, _count_odd_rows(array), name)
+        )
 
 
-def _not_finite_message(value: Any, row: int, name: str) -> str:
-    if np.isnan(value):
+def _count_odd_rows(array: npt.NDArray[Any]) -> int:
+    """Rows of which a value is not finite in float32."""
+    count = 0
+    for rows in row_blocks(*array.shape):
+        with np.errstate(over="ignore", invalid="ignore"):
+            block = array[rows].astype(np.float32)
+        count += int((~np.isfinite(block)).any(axis=1).sum())
+        drop_pages(array)
+    return count
+
+
+def _not_finite_message(value: Any, row: int, n_rows: int, name: str) -> str:
+    if not (np.isnan(value) or np.isinf(value)):
+        others = f" ({n_rows:,} rows hold such values, NaN or infinity)" if n_rows > 1 else ""
         return (
-            f"{name} row {row} holds NaN, expected neither NaN nor infinity; drop that row or "
-            "embed it again"
+            f"{name} row {row} holds {value:.3g}{others}, a value too large for dtype('float32') "
+            "that would become infinity; scale the embeddings down"
         )
-    if np.isinf(value):
-        return (
-            f"{name} row {row} holds infinity (inf), expected neither NaN nor infinity; drop that "
-            "row or embed it again"
-        )
+    held = "NaN" if np.isnan(value) else "infinity (inf)"
+    others = f" ({n_rows:,} rows hold NaN or infinity)" if n_rows > 1 else ""
+    advice = "drop those rows or embed them" if n_rows > 1 else "drop that row or embed it"
     return (
-        f"{name} row {row} holds {value:.3g}, a value too large for dtype('float32') that would "
-        "become infinity; scale the embeddings down"
+        f"{name} row {row} holds {held}{others}, expected neither NaN nor infinity; {advice} again"
     )

@@ -153,6 +153,26 @@ def test_the_first_bad_row_is_named_in_later_blocks(monkeypatch, small):
         as_embeddings(_with(small, [5, 6], np.nan))
 
 
+@pytest.mark.parametrize("as_stored", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_error_says_how_many_rows_are_not_finite(small, dtype, as_stored, monkeypatch):
+    monkeypatch.setattr("hilander.data.arrays._BLOCK_VALUES", 2 * small.shape[1])
+    odd = small.astype(dtype)
+    odd[[1, 4], 0] = np.nan
+    odd[4, 1] = np.inf  # a row that holds both counts once
+    odd[-1, 2] = -np.inf
+    with pytest.raises(
+        EmbeddingError, match=r"row 1 holds NaN \(3 rows hold NaN or inf.*those rows"
+    ):
+        as_embeddings(odd, as_stored=as_stored)
+    with pytest.raises(EmbeddingError, match=r"row 1 holds NaN, expected .*drop that row"):
+        as_embeddings(odd[:3], as_stored=as_stored)
+    if dtype == np.float64:
+        odd[0, 0] = 1e39
+        with pytest.raises(EmbeddingError, match=r"1e\+39 \(4 rows hold such values, NaN or inf"):
+            as_embeddings(odd, as_stored=as_stored)
+
+
 def test_another_number_of_features_than_the_model_has_is_refused(small):
     assert as_embeddings(small, dim=5) is small
     with pytest.raises(EmbeddingError, match="got 5 features, the model was trained on 128"):
