@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -194,9 +195,10 @@ class Hierarchy:
             raise SettingError("cut needs exactly one of level=… and n_clusters=…")
         if level is not None:
             return self.labels(level)
-        if n_clusters is None or n_clusters < 1:
+        wanted: Any = n_clusters
+        if not isinstance(wanted, Integral) or wanted < 1:
             raise SettingError(f"n_clusters={n_clusters!r} must be a whole number >= 1")
-        distance = [abs(one.n_clusters - n_clusters) for one in self.levels]
+        distance = [abs(one.n_clusters - int(wanted)) for one in self.levels]
         nearest = int(np.argmin(distance))
         if distance[nearest]:
             given = [self.n_clusters(number) for number in range(self.n_levels)]
@@ -283,10 +285,14 @@ class Hierarchy:
             labels.append(level.labels[labels[-1]])
         return labels
 
-    def _number(self, level: int) -> int:
-        if not -self.n_levels <= level < self.n_levels:
-            raise LevelError(
-                f"level {level} does not exist; the hierarchy has {self.n_levels} levels, "
-                f"0 to {self.n_levels - 1} (or -1 for the last)"
-            )
-        return level % self.n_levels
+    def _number(self, level: Any) -> int:
+        if not isinstance(level, Integral):
+            wrong = f"level {level!r:.40} is a {type(level).__name__}, expected a whole number"
+        elif not -self.n_levels <= int(level) < self.n_levels:
+            wrong = f"level {level} does not exist"
+        else:
+            return int(level) % self.n_levels
+        raise LevelError(
+            f"{wrong}; the hierarchy has {self.n_levels} levels, 0 to {self.n_levels - 1} (or -1 "
+            "for the last)"
+        )

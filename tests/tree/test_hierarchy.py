@@ -114,6 +114,19 @@ def test_a_level_that_is_not_there_is_named(by_hand, ask, number):
         getattr(by_hand, ask)(number)
 
 
+@pytest.mark.parametrize("ask", ["labels", "n_clusters", "sizes", "peaks", "parents", "merges"])
+@pytest.mark.parametrize(("level", "kind"), [("a", "str"), (0.0, "float"), (None, "NoneType")])
+def test_a_level_that_is_no_number_is_told_which_levels_there_are(by_hand, ask, level, kind):
+    said = rf"level {level!r} is a {kind}, expected a whole number; .* 2 levels, 0 to 1"
+    with pytest.raises(LevelError, match=said):
+        getattr(by_hand, ask)(level)
+
+
+def test_levels_may_be_numpy_numbers(by_hand):
+    np.testing.assert_array_equal(by_hand.labels(np.int64(-1)), by_hand.labels(1))
+    np.testing.assert_array_equal(by_hand.cut(n_clusters=np.int32(3)), by_hand.labels(0))
+
+
 def test_nothing_follows_the_last_level(by_hand):
     with pytest.raises(LevelError, match="level 1 is the last of 2"):
         by_hand.merges(-1)
@@ -156,8 +169,9 @@ def test_cut_wants_exactly_one_way_to_cut(by_hand, arguments):
 
 
 def test_cut_into_no_clusters_is_refused(by_hand):
-    with pytest.raises(SettingError, match="n_clusters=0"):
-        by_hand.cut(n_clusters=0)
+    for wrong in (0, "a", 2.5):
+        with pytest.raises(SettingError, match=f"n_clusters={wrong!r} must be a whole number"):
+            by_hand.cut(n_clusters=wrong)
 
 
 def test_levels_of_different_hierarchies_are_refused():
