@@ -261,6 +261,27 @@ def test_info_says_what_a_path_is(clustered, capsys, name, kind):
     assert facts["kind"] == kind
 
 
+def test_info_of_a_run_shows_one_threshold_for_each_level(clustered, capsys):
+    told = json.loads((clustered / "run" / "run.json").read_text())
+    tried = [stage for stage in told["stages"] if stage["stage"].startswith("level_")]
+    assert len(tried) > told["n_levels"]  # the last one merged nothing
+    assert main(["info", f"{clustered}/run", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert len(facts["p_tau_applied"]) == len(facts["n_clusters"]) == told["n_levels"]
+
+
+def test_info_explains_settings(clustered, capsys):
+    from hilander.commands.info import MEANINGS
+    from hilander.model.weights import BOX
+
+    for path in (clustered / "run", clustered / "model", BOX):
+        assert main(["info", f"{path}"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert any(line.startswith("k ") and "neighbours of each point" in line for line in lines)
+    for path in (clustered / "model", BOX):
+        assert set(HiLander.load(path).network_.settings.to_dict()) <= set(MEANINGS)
+
+
 def test_convert_carries_ids_and_labels_between_formats(files, capsys):
     source, there, back = (f"{files}/{n}" for n in ("test.npz", "t.parquet", "back.npz"))
     assert main(["convert", source, there]) == 0

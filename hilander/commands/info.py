@@ -14,6 +14,34 @@ from hilander.data.files import EMBEDDING_SUFFIXES
 from hilander.data.writing import MARKER
 from hilander.errors import FileFormatError
 
+# What is shown beside a value, where its name alone does not tell.
+MEANINGS = {
+    "n_clusters": "by level",
+    "largest": "points of the largest final cluster",
+    "singletons": "final clusters of one point",
+    "k": "neighbours of each point",
+    "p_tau": "least probability of a link",
+    "p_tau_applied": "by level: suited to the sizes that were found, and to merging clusters",
+    "seconds": "all stages",
+    "early_stop": "whether it stops where a level adds more than 1/k of the edges of the last",
+    "as_released": "whether it decodes to the letter of the authors' code",
+    "dim": "width of the embeddings",
+    "hidden": "width of the network",
+    "members": "small networks whose mean decides",
+    "beside_others": "whether it sees the sizes of clusters beside those of the whole set",
+    "few_points": "sets of up to so many points have a network of their own",
+    "in_context": "whether it judges merges in the context of the whole set",
+    "features": "what a node shows the network: its peak's feature, the mean, or both",
+    "encoder": "how a node is mixed with its neighbours",
+    "layers": "of the encoder",
+    "heads": "of the attention",
+    "dropout": "share of the encoder's outputs, in training",
+    "epochs": "passes over the training set",
+    "n_validation_identities": "held out to choose what is automatic",
+    "validation_bcubed_f": "of the identities held out",
+    "input_width": "features that a node shows the network",
+}
+
 
 def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
@@ -37,7 +65,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     width = max(len(name) for name in facts)
     for name, value in facts.items():
-        print(f"{name.replace('_', ' '):<{width}}  {_as_text(value)}")
+        meaning = f"  ({MEANINGS[name]})" if name in MEANINGS else ""
+        print(f"{name.replace('_', ' '):<{width}}  {_as_text(value)}{meaning}")
     return 0
 
 
@@ -133,7 +162,8 @@ def _describe_run(path: Path) -> dict[str, Any]:
         facts["k"], facts["p_tau"] = told["settings"]["k"], told["settings"]["p_tau"]
         applied = [one["p_tau"] for one in told["stages"] if "p_tau" in one]
         if applied:
-            facts["p_tau_applied"] = applied
+            # The last step that was tried is no level if it merged nothing.
+            facts["p_tau_applied"] = applied[: hierarchy.n_levels]
         facts["seconds"] = round(sum(stage["seconds"] for stage in told["stages"]), 2)
     return facts
 
