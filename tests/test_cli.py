@@ -1,6 +1,7 @@
 """The commands, run in this process on data small enough for seconds."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -193,6 +194,30 @@ def test_a_run_is_written_again_in_its_own_place(clustered):
     command = ["cluster", f"{clustered}/test.npz", "-m", f"{clustered}/model", "--quiet"]
     assert main([*command, "-o", f"{clustered}/run", "--p-tau", "1"]) == 0
     assert json.loads((clustered / "run" / "run.json").read_text())["settings"]["p_tau"] == 1.0
+
+
+def test_a_run_in_the_place_of_another_says_so(clustered, capsys):
+    command = ["cluster", f"{clustered}/test.npz", "-m", f"{clustered}/model"]
+    n_clusters = Hierarchy.load(clustered / "run").n_clusters()
+    assert main([*command, "-o", f"{clustered}/new"]) == 0
+    assert "replaces" not in capsys.readouterr().out
+    assert main([*command, "-o", f"{clustered}/run"]) == 0
+    (said,) = (line for line in capsys.readouterr().out.splitlines() if "replaces" in line)
+    assert re.fullmatch(
+        rf"it replaces an earlier run, of \d{{4}}-\d\d-\d\d \d\d:\d\d with 96 points in "
+        rf"{n_clusters} clusters",
+        said,
+    )
+    (clustered / "run" / "run.json").write_text("{")  # damaged, or saved from Python without one
+    review = clustered / "run.explorer" / "review.sqlite"
+    review.parent.mkdir()
+    review.write_text("mine")
+    assert main([*command, "-o", f"{clustered}/run"]) == 0
+    said = capsys.readouterr().out.splitlines()[-1]
+    assert said == f"it replaces an earlier run; its review in {review.parent} is kept"
+    assert review.read_text() == "mine"
+    assert main([*command, "-o", f"{clustered}/run", "--quiet"]) == 0
+    assert capsys.readouterr().out == ""
 
 
 def test_a_csv_of_embeddings_is_clustered_as_the_array_is(clustered):

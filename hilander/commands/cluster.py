@@ -7,6 +7,7 @@ import platform
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +24,13 @@ from hilander.data import (
     EmbeddingFile,
     check_output_folder,
     folder_writer,
+    read_json,
     write_json,
     write_table,
 )
 from hilander.data.memory import parse_memory
-from hilander.errors import SettingError
+from hilander.data.writing import MARKER
+from hilander.errors import FileFormatError, SettingError
 
 if TYPE_CHECKING:
     from hilander.estimator import HiLander
@@ -188,22 +191,51 @@ def run(args: argparse.Namespace) -> int:
     described = describe_run(model, file, hierarchy, settings, prepared)
     described["search"] = None if found is None else asdict(found)
     content = RunContent(hierarchy, described, file, extras_of(file, log))
+    replaced = describe_replaced(args.output)
     write_run(args.output, content, log, as_csv=args.format == "csv")
     if isinstance(log.work, KeptWork):
         log.work.remove()
     if not args.quiet:
-        seconds = sum(stage["seconds"] for stage in log.stages)
-        counts = " > ".join(f"{level.n_clusters:,}" for level in hierarchy.levels)
-        clusters = "cluster" if hierarchy.n_clusters() == 1 else "clusters"
-        print(
-            f"{hierarchy.n_points:,} points in {hierarchy.n_clusters():,} {clusters} "
-            f"(by level: {counts}) in {seconds:.1f} s"
-        )
-        if found is not None and found.method != "exact":
-            print(f"the search found {found.recall:.1%} of the neighbours ({found.method})")
+        report(hierarchy, log)
         applied = tell_p_tau(log, settings["p_tau"])
         print(f"model: {settings['model']}{applied}, embeddings {prepared}; run: {args.output}")
+        if replaced:
+            print(replaced)
     return 0
+
+
+def report(hierarchy: Hierarchy, log: Log) -> None:
+    """Print how many clusters there are, how long that took, and how well the search went."""
+    seconds = sum(stage["seconds"] for stage in log.stages)
+    counts = " > ".join(f"{level.n_clusters:,}" for level in hierarchy.levels)
+    clusters = "cluster" if hierarchy.n_clusters() == 1 else "clusters"
+    print(
+        f"{hierarchy.n_points:,} points in {hierarchy.n_clusters():,} {clusters} "
+        f"(by level: {counts}) in {seconds:.1f} s"
+    )
+    found = None if log.first is None else log.first.graph.search
+    if found is not None and found.method != "exact":
+        print(f"the search found {found.recall:.1%} of the neighbours ({found.method})")
+
+
+def describe_replaced(folder: Path) -> str:
+    """One line on the run that a new one is going to replace; empty if there is none."""
+    from hilander.tree.extras import DETAILS_FILE
+    from hilander.web.store import REVIEW_FILE, state_folder
+
+    if not (folder / MARKER).is_file():
+        return ""
+    line = "it replaces an earlier run"
+    try:
+        told = read_json(folder / DETAILS_FILE)
+        n_points, n_clusters = told["input"]["n"], told["n_clusters"][-1]
+        written = datetime.fromtimestamp((folder / DETAILS_FILE).stat().st_mtime)
+        line += f", of {written:%Y-%m-%d %H:%M} with {n_points:,} points"
+        line += f" in {n_clusters:,} {'cluster' if n_clusters == 1 else 'clusters'}"
+    except (FileFormatError, OSError, LookupError, TypeError, ValueError):
+        pass  # a run that was saved from Python, or damaged
+    review = state_folder(folder) / REVIEW_FILE
+    return line + (f"; its review in {review.parent} is kept" if review.is_file() else "")
 
 
 def tell_p_tau(log: Log, asked: float) -> str:

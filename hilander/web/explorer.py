@@ -319,12 +319,6 @@ class Explorer:
         return Base(0, self.run.fingerprint, self.base.n_groups, ids, self.base.labels)
 
 
-def state_folder(run_folder: str | Path) -> Path:
-    """Where an explorer keeps the user's work: beside the run, which may be written anew."""
-    path = Path(run_folder).resolve()
-    return path.with_name(path.name + ".explorer")
-
-
 def mark_state_folder(folder: Path) -> None:
     """Say in the folder itself what it is."""
     folder.mkdir(parents=True, exist_ok=True)

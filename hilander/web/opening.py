@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from hilander.errors import OutputError, SettingError
-from hilander.web.explorer import Explorer, mark_state_folder, state_folder
+from hilander.web.explorer import Explorer, mark_state_folder
 from hilander.web.run import Attachments, Run, open_run
-from hilander.web.store import REVIEW_FILE, ReviewStore
+from hilander.web.store import REVIEW_FILE, ReviewStore, state_folder
 
 CACHE_FOLDER = "cache"
 _LONGEST_HEAD = 32 * 1024

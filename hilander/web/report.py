@@ -12,11 +12,11 @@ from hilander.data.arrays import IntArray
 from hilander.data.writing import write_atomically
 from hilander.errors import SettingError
 from hilander.validation import Scores, score_clustering
-from hilander.web.explorer import state_folder
 from hilander.web.grouping import Grouping, group_by_level
 from hilander.web.map_layout import MapLayout, build_map
 from hilander.web.payloads.overview import size_histogram
 from hilander.web.run import Attachments, Run, open_run
+from hilander.web.store import state_folder
 
 SUFFIXES = (".html", ".htm", ".md")
 SHOWN_CLUSTERS = 8

@@ -45,6 +45,12 @@ CREATE TABLE IF NOT EXISTS events (
 """
 
 
+def state_folder(run_folder: str | Path) -> Path:
+    """Where an explorer keeps the user's work: beside the run, which may be written anew."""
+    path = Path(run_folder).resolve()
+    return path.with_name(path.name + ".explorer")
+
+
 @dataclass(frozen=True, eq=False)
 class Base:
     """The clusters that a log started from.
