@@ -9,9 +9,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from hilander import __version__
 from hilander.commands import (
@@ -82,7 +83,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as end:  # argparse leaves by this, after --help too
         return end.code if isinstance(end.code, int) else EXIT_WRONG
     try:
-        code: int = args.run(args)
+        with warnings.catch_warnings():
+            warnings.showwarning = _ignore if getattr(args, "quiet", False) else _warn
+            code: int = args.run(args)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -111,6 +114,14 @@ def _explain(error: Exception) -> int:
     kind = type(error).__name__
     _complain(f"unexpected {kind}: {error}; run again with --debug and report what it shows")
     return EXIT_DEFECT
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    _complain(str(message), "hilander: warning")
+
+
+def _ignore(*_: Any, **__: Any) -> None:
+    """Nothing is said."""
 
 
 def _complain(message: str, prefix: str = "hilander: error") -> None:

@@ -15,7 +15,7 @@ from hilander.data import (
     OwnPreparation,
     Preparation,
     check_trainable,
-    encode_labels,
+    encode_known,
 )
 from hilander.errors import SettingError
 from hilander.estimator_input import check_fitted, read_points, see_columns
@@ -167,7 +167,8 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
             Embeddings of labelled identities.
         y : array-like of shape (n_samples,)
             Their identities: ints, strings, anything that can be told apart. Required; without
-            any, `HiLander.pretrained().cluster(X)` groups embeddings.
+            any, `HiLander.pretrained().cluster(X)` groups embeddings. An int of -1, the others
+            being 0 and above, means unknown: it is not learnt from, and a warning says so.
         checkpoint : path of a folder, optional
             Keeps the end of each epoch there. The same call after a kill goes on from it and ends
             with the same weights.
@@ -179,13 +180,14 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         from hilander.plans import learn, make_plan, prepare
 
         points = read_points(X)
-        labels, _ = encode_labels(y, len(points))
+        labels, known = encode_known(y, len(points))
         check_trainable(labels)
-        plan = make_plan(self, points, labels)
-        check_k(plan.rules.k, len(points))
-        preparation = prepare(self, points, labels, plan.rules.k)
+        taught = points[known]
+        plan = make_plan(self, taught, labels)
+        check_k(plan.rules.k, len(taught))
+        preparation = prepare(self, taught, labels, plan.rules.k)
         folder = Path(checkpoint) if checkpoint is not None else None
-        learned = learn(preparation.apply(points), labels, plan, folder, self.verbose)
+        learned = learn(preparation.apply(taught), labels, plan, folder, self.verbose)
         # From here on nothing fails: a fit that does leaves an earlier one as it was.
         see_columns(self, X, points, reset=True)
         self._keep(learned, preparation)

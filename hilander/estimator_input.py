@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from hilander.estimator import HiLander
 
 _FEWEST_ROWS = 2
+_FEWEST_FEATURES = 4  # below it directions are too few to tell clusters apart by
 _NOT_FITTED = (
     "This %(name)s instance is not fitted yet, expected one that has learnt; call fit(X, y) with "
     "labelled embeddings, or take %(name)s.pretrained(), the model in the box: it needs no labels"
@@ -25,7 +27,7 @@ def check_fitted(model: HiLander) -> None:
 
 
 def read_points(X: Any, dim: int | None = None, *, as_stored: bool = False) -> FloatArray:
-    """Check the embeddings to learn from or to group.
+    """Check the embeddings to learn from or to group; a warning says if they are very narrow.
 
     Parameters
     ----------
@@ -46,6 +48,14 @@ def read_points(X: Any, dim: int | None = None, *, as_stored: bool = False) -> F
             "input, for it was trained on so many; use the embedder of the training set"
         )
     check_varied(points)
+    if points.shape[1] < _FEWEST_FEATURES:
+        warnings.warn(
+            f"X has {points.shape[1]} features, expected at least {_FEWEST_FEATURES}: only the "
+            "directions of embeddings count, not their lengths, and in so few dimensions they tell "
+            "little apart. Give the embeddings as the embedder made them; coordinates are for "
+            "methods such as DBSCAN.",
+            stacklevel=3,
+        )
     return points
 
 

@@ -340,6 +340,20 @@ def test_convert_makes_a_model_of_reference_weights(files, shared_data):
     assert model.network_.settings.encoder == "convolution"
 
 
+@pytest.mark.filterwarnings("default")
+def test_a_warning_is_one_line_unless_quiet(files, capsys):
+    X, y = make_identities(n_identities=12, size=8, dim=3)
+    np.savez(files / "narrow.npz", features=X, labels=np.where(np.arange(len(X)) < 4, -1, y))
+    command = ["train", f"{files}/narrow.npz", "-o", f"{files}/narrow", *QUICK]
+    assert main(command) == 0
+    assert capsys.readouterr().err == ""
+    assert main(command[:-1]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert [line for line in said if line.startswith("hilander: warning: X has 3 features")]
+    assert [line for line in said if line.startswith("hilander: warning: 4 of 96 labels are -1")]
+    assert not [line for line in said if ".py" in line]
+
+
 def test_help_is_quick_and_imports_no_torch():
     code = (
         "import sys\nfrom hilander.cli import main\nassert main(['train', '--help']) == 0\n"

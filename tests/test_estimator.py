@@ -40,6 +40,7 @@ THOROUGH = LearningSettings(
 )
 
 
+@pytest.mark.filterwarnings("ignore:X has . features, expected at least 4:UserWarning")
 @parametrize_with_checks(
     [
         HiLander(method="paper", k=3, epochs=2, hidden=8, learning=QUICK, device="cpu"),
@@ -137,6 +138,29 @@ def test_learning_without_labels_names_the_way_without_labels(call):
     X, _ = make_identities(n_identities=6, size=8, dim=8, seed=0)
     with pytest.raises(LabelError, match=r"y is None.*HiLander\.pretrained\(\)\.cluster\(X\)"):
         getattr(HiLander(), call)(X)
+
+
+def test_points_of_unknown_identity_are_grouped_but_not_learnt_from():
+    X, y = make_identities(n_identities=8, size=8, dim=8, seed=0)
+    unknown = np.arange(len(X)) % 5 == 0
+    with pytest.warns(UserWarning, match="13 of 64 labels are -1"):
+        told = quick(epochs=2).fit(X, np.where(unknown, -1, y))
+    taught = quick(epochs=2).fit(X[~unknown], y[~unknown])
+    for name, weight in taught.network_.state_dict().items():
+        assert torch.equal(weight, told.network_.state_dict()[name])
+    assert told.labels_.shape == (64,)
+    assert told.hierarchy_.n_points == 64
+    np.testing.assert_array_equal(told.labels_, taught.predict(X))
+
+
+def test_embeddings_of_few_dimensions_are_warned_of():
+    X, y = make_identities(n_identities=8, size=8, dim=3, seed=0)
+    with pytest.warns(UserWarning, match="X has 3 features.*only the directions of embeddings"):
+        narrow = quick(epochs=2).fit(X, y)
+    with pytest.warns(UserWarning, match="X has 3 features"):
+        narrow.predict(X)
+    X, y = make_identities(n_identities=8, size=8, dim=4, seed=0)
+    quick(epochs=2).fit(X, y)  # warnings are errors
 
 
 def test_settings_can_be_numpy_numbers():

@@ -3,7 +3,7 @@
 from hilander.data.arrays import BoolArray, FloatArray, IntArray
 from hilander.data.embeddings import as_embeddings, has_names
 from hilander.data.files import EmbeddingFile, read_embeddings, read_labels, write_table
-from hilander.data.labels import check_trainable, encode_labels
+from hilander.data.labels import check_trainable, encode_known, encode_labels
 from hilander.data.pickles import read_pickle_arrays
 from hilander.data.preparation import (
     OwnPreparation,
@@ -36,6 +36,7 @@ __all__ = [
     "check_trainable",
     "check_varied",
     "claim_folder",
+    "encode_known",
     "encode_labels",
     "folder_writer",
     "has_names",

@@ -1,12 +1,13 @@
 """Identity labels of any type, as codes from 0."""
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hilander.data.arrays import IntArray
+from hilander.data.arrays import BoolArray, IntArray
 from hilander.errors import LabelError
 
 
@@ -56,6 +57,38 @@ def encode_labels(y: Any, n_rows: int | None = None) -> tuple[IntArray, npt.NDAr
         )
     classes, codes = np.unique(labels, return_inverse=True)
     return codes.astype(np.int64, copy=False), classes
+
+
+def encode_known(y: Any, n_rows: int) -> tuple[IntArray, BoolArray | slice]:
+    """Number the identities of the embeddings whose identity is known.
+
+    A label of -1 beside two or more others from 0 on is scikit-learn's word for unknown; a warning
+    says how many there are. Beside one other (-1 and 1) it is an identity, as are -1 among other
+    negative labels and the text "-1".
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        As for `encode_labels`.
+    n_rows : int
+
+    Returns
+    -------
+    codes : ndarray of shape (n_known,), int64, from 0 without a gap
+    known : ndarray of shape (n_rows,), bool, or a slice of all rows
+        Which embeddings the codes belong to.
+    """
+    codes, classes = encode_labels(y, n_rows)
+    if classes.dtype.kind != "i" or len(classes) < 3 or classes[0] != -1:
+        return codes, slice(None)
+    known = codes > 0
+    warnings.warn(
+        f"{n_rows - int(known.sum()):,} of {n_rows:,} labels are -1, which means unknown: those "
+        "embeddings are grouped, but nothing is learnt from them. If -1 is an identity, give it "
+        "another label.",
+        stacklevel=3,
+    )
+    return codes[known] - 1, known
 
 
 def check_trainable(labels: npt.NDArray[Any]) -> None:

@@ -1,9 +1,10 @@
 """How well a clustering agrees with the true identities.
 
 Every metric takes ``(true, pred)``: two labellings of the same points, of any hashable values.
-Names of labels and the order of points never matter. All are read from a sparse table of
-identities against clusters, so a million points take seconds and no array grows with identities
-times clusters.
+Names of labels and the order of points never matter, and -1 is a label like any other: points that
+a method calls noise are one cluster here unless you number them apart or leave them out. All are
+read from a sparse table of identities against clusters, so a million points take seconds and no
+array grows with identities times clusters.
 
 Where a quantity has nothing to count, these conventions hold:
 
@@ -63,7 +64,7 @@ def pairwise_f(true: ArrayLike, pred: ArrayLike) -> float:
     Parameters
     ----------
     true, pred : array-like of shape (n_points,)
-        True identity and cluster of each point.
+        True identity and cluster of each point; -1 is a label like any other.
 
     Returns
     -------
@@ -81,7 +82,7 @@ def pairwise_scores(true: ArrayLike, pred: ArrayLike) -> PrecisionRecall:
     Parameters
     ----------
     true, pred : array-like of shape (n_points,)
-        True identity and cluster of each point.
+        True identity and cluster of each point; -1 is a label like any other.
 
     Returns
     -------
@@ -97,7 +98,7 @@ def bcubed_f(true: ArrayLike, pred: ArrayLike) -> float:
     Parameters
     ----------
     true, pred : array-like of shape (n_points,)
-        True identity and cluster of each point.
+        True identity and cluster of each point; -1 is a label like any other.
 
     Returns
     -------
@@ -117,7 +118,7 @@ def bcubed_scores(true: ArrayLike, pred: ArrayLike) -> PrecisionRecall:
     Parameters
     ----------
     true, pred : array-like of shape (n_points,)
-        True identity and cluster of each point.
+        True identity and cluster of each point; -1 is a label like any other.
 
     Returns
     -------
@@ -136,7 +137,7 @@ def nmi(true: ArrayLike, pred: ArrayLike) -> float:
     Parameters
     ----------
     true, pred : array-like of shape (n_points,)
-        True identity and cluster of each point.
+        True identity and cluster of each point; -1 is a label like any other.
 
     Returns
     -------
@@ -151,7 +152,7 @@ def ari(true: ArrayLike, pred: ArrayLike) -> float:
     Parameters
     ----------
     true, pred : array-like of shape (n_points,)
-        True identity and cluster of each point.
+        True identity and cluster of each point; -1 is a label like any other.
 
     Returns
     -------
@@ -170,7 +171,7 @@ def pure_share(true: ArrayLike, pred: ArrayLike) -> float:
     Parameters
     ----------
     true, pred : array-like of shape (n_points,)
-        True identity and cluster of each point.
+        True identity and cluster of each point; -1 is a label like any other.
 
     Returns
     -------
@@ -187,7 +188,7 @@ def purity(true: ArrayLike, pred: ArrayLike) -> float:
     Parameters
     ----------
     true, pred : array-like of shape (n_points,)
-        True identity and cluster of each point.
+        True identity and cluster of each point; -1 is a label like any other.
 
     Returns
     -------

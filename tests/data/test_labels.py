@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 import torch
 
-from hilander.data import check_trainable, encode_labels
+from hilander.data import check_trainable, encode_known, encode_labels
 from hilander.errors import LabelError
 
 VALUES = [3, 1, 3, 2, 1]
@@ -111,3 +111,32 @@ def test_identities_of_one_embedding_each_cannot_be_trained_on():
 
 def test_two_identities_with_one_pair_can_be_trained_on():
     check_trainable(np.array([0, 0, 1]))
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[-1, 7, 0, -1, 7], np.array([-1.0, 7, 0, -1, 7]), pd.Series([-1, 7, 0, -1, 7], dtype="Int64")],
+)
+def test_labels_of_minus_one_are_unknown(labels):
+    with pytest.warns(UserWarning, match="2 of 5 labels are -1, which means unknown"):
+        codes, known = encode_known(labels, 5)
+    assert codes.tolist() == [1, 0, 1]
+    assert known.tolist() == [False, True, True, False, True]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [0, 1, 2, 1],
+        [-1, 1, 1, -1],
+        [-1, -2, 5, 6],
+        [-2, 5, 6, 5],
+        ["-1", "0", "1", "1"],
+        [-1, "a", "b", "b"],
+        [-1, -1, -1, -1],
+    ],
+)
+def test_other_labels_are_identities_all(labels):
+    codes, known = encode_known(labels, 4)
+    assert codes.tolist() == encode_labels(labels)[0].tolist()
+    assert known == slice(None)
