@@ -7,9 +7,11 @@ import numpy.typing as npt
 
 from hilander.data.arrays import FloatArray, drop_pages, row_blocks
 from hilander.data.arrow import matrix_from_arrow
+from hilander.data.labels import is_missing
 from hilander.errors import EmbeddingError, EmbeddingTypeError
 
 _NUMBER_KINDS = "fiub"
+_MOST_SHOWN = 5
 
 
 def as_embeddings(
@@ -91,6 +93,8 @@ def _as_array(X: Any, name: str) -> npt.NDArray[Any]:
     if hasattr(X, "detach") and hasattr(X, "cpu"):
         return _from_tensor(X, name)
     if hasattr(X, "dtypes") and hasattr(X, "to_numpy"):
+        if hasattr(X, "iloc") and hasattr(X, "columns"):
+            _check_columns(X, name)
         X = X.to_numpy()
     if isinstance(X, list | tuple) and any(hasattr(row, "detach") for row in X):
         X = [_from_tensor(row, name) if hasattr(row, "detach") else row for row in X]
@@ -99,6 +103,37 @@ def _as_array(X: Any, name: str) -> npt.NDArray[Any]:
     except (ValueError, TypeError) as error:
         raise _not_a_matrix(X, name) from error
     return _from_objects(array, name) if array.dtype == object else array
+
+
+def _check_columns(frame: Any, name: str) -> None:
+    """Name the columns of a data frame that are no features, and how to leave them out."""
+    lists, odd = [], {}
+    for at, column in enumerate(frame.columns):
+        if getattr(frame.dtypes.iloc[at], "kind", "O") in _NUMBER_KINDS:
+            continue
+        value = next((one for one in frame.iloc[:, at] if not is_missing(one)), 0)
+        if np.ndim(value) == 1:
+            lists.append(column)
+        elif not hasattr(value, "__float__") and not isinstance(value, complex):
+            odd[column] = value
+    others = [column for column in frame.columns if column not in lists]
+    if len(lists) > 1 or (lists and others):
+        beside = f" beside {_show(others)}" if others else ""
+        raise EmbeddingError(
+            f"{name} has lists in the column {_show(lists)}{beside}, expected one column of lists "
+            f"and no other; pass {name}[{lists[0]!r}]"
+        )
+    for column, value in odd.items():
+        held = f"text ({value!r:.40})" if isinstance(value, str | bytes) else type(value).__name__
+        raise EmbeddingError(
+            f"{name} column {column!r} holds {held}, expected numbers; pass only the feature "
+            f"columns: {name}.drop(columns=[{', '.join(map(repr, odd))}])"
+        )
+
+
+def _show(columns: list[Any]) -> str:
+    shown = ", ".join(map(repr, columns[:_MOST_SHOWN]))
+    return shown + (f", … ({len(columns)} in all)" if len(columns) > _MOST_SHOWN else "")
 
 
 def _from_tensor(tensor: Any, name: str) -> npt.NDArray[Any]:

@@ -183,7 +183,7 @@ def _refuse_missing(labels: npt.NDArray[Any]) -> None:
     elif labels.dtype.kind in "mM":
         missing = np.flatnonzero(np.isnat(labels))
     elif labels.dtype == object:
-        missing = np.flatnonzero([_is_missing(value) for value in labels])
+        missing = np.flatnonzero([is_missing(value) for value in labels])
     else:
         return
     if len(missing):
@@ -191,7 +191,8 @@ def _refuse_missing(labels: npt.NDArray[Any]) -> None:
         raise LabelError(_missing_message(row, repr(labels[row]), len(missing)))
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or what pandas puts in their place."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float) and math.isnan(value)

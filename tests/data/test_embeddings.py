@@ -113,7 +113,34 @@ REFUSED = {
     "complex tensor": (lambda x: torch.tensor(x + 0j), "Complex data not supported"),
     "text": (lambda x: x.astype(str), "dtype <U.*expected numbers"),
     "boxed text": (lambda x: x.astype(str).astype(object), "holds text"),
-    "a frame with a name": (lambda x: pd.DataFrame(x).assign(name="a"), "holds text \\('a'\\)"),
+    "a frame with a name": (
+        lambda x: pd.DataFrame(x).assign(name="a"),
+        r"column 'name' holds text \('a'\), .*X\.drop\(columns=\['name'\]\)",
+    ),
+    "a frame with several columns of no numbers": (
+        lambda x: pd.DataFrame(x).assign(a=[None, *"bcdefg"], b=pd.Timestamp("2020-01-01")),
+        r"column 'a' holds text \('b'\), .*X\.drop\(columns=\['a', 'b'\]\)",
+    ),
+    "a frame of categories": (
+        lambda x: pd.DataFrame(x).assign(kind=pd.Categorical(["a"] * len(x))),
+        "column 'kind' holds text",
+    ),
+    "a frame of dates": (
+        lambda x: pd.DataFrame(x).assign(day=pd.Timestamp("2020-01-01")),
+        "column 'day' holds Timestamp, expected numbers",
+    ),
+    "a frame of ids and lists": (
+        lambda x: pd.DataFrame({"id": ["a"] * len(x), "v": x.tolist()}),
+        r"lists in the column 'v' beside 'id', .* pass X\['v'\]",
+    ),
+    "a frame of numbered rows and lists": (
+        lambda x: pd.DataFrame({"n": range(len(x)), "v": list(x)}),
+        r"lists in the column 'v' beside 'n', .* pass X\['v'\]",
+    ),
+    "a frame of several columns of lists": (
+        lambda x: pd.DataFrame({"u": x.tolist(), "v": x.tolist()}),
+        r"lists in the column 'u', 'v', expected one column .* pass X\['u'\]",
+    ),
     "missing values": (lambda x: [[2.0, 3.0], [None, 1.0]], "row 1 holds NaN"),
     "objects": (lambda x: [[object(), 1.0], [2.0, 3.0]], "not numbers"),
     "ragged lists": (lambda x: [[1.0, 2.0], [3.0, 4.0], [1.0]], "row 2 has 1 values.*row 0 has 2"),
