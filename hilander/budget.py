@@ -236,13 +236,13 @@ def plan_memory(load: Load, budget: str | int | None, *, may_map: bool = False) 
 
 def _explain_shortage(load: Load, budget: int, store: Store) -> str:
     least = load.peak(store, frugal=True)
-    parts = ", ".join(
-        f"{name} {format_memory(amount)}"
-        for name, amount in load.memory(store, frugal=True).items()
-        if amount >= 1e6
-    )
+    large = {
+        name: amount for name, amount in load.memory(store, frugal=True).items() if amount >= 1e6
+    }
+    large["room to spare"] = least - sum(large.values())  # so that the parts add up
+    parts = ", ".join(f"{name} {format_memory(amount)}" for name, amount in large.items())
     ways = [f"a memory of {format_memory(least * 1.05)}"]
-    if load.given:
+    if load.given and replace(load, given=0).peak(store, frugal=True) <= budget:
         ways.append("the embeddings as a .npy file, which is not loaded")
     fewer = _largest_that_fits(load, budget, store, "n_points")
     if fewer >= 1_000:

@@ -59,7 +59,29 @@ def test_every_way_out_that_the_error_names_does_fit(method, given):
     plan_memory(fewer_points, 1_400_000_000, may_map=True)
     if found := re.search(r"or k = (\d+)", message):
         plan_memory(replace(load, k=int(found[1])), 1_400_000_000, may_map=True)
-    assert (".npy" in message) == bool(given)
+    if ".npy" in message:
+        plan_memory(replace(load, given=0), 1_400_000_000, may_map=True)
+
+
+def test_a_file_that_is_not_loaded_is_named_where_that_does():
+    load = replace(LARGE, given=2_000_000_000)
+    fits = int(replace(load, given=0).peak("mapped", frugal=True))
+    for most, named in ((fits + 1, True), (fits - 1, False)):
+        with pytest.raises(SettingError) as caught:
+            plan_memory(load, most, may_map=True)
+        assert (".npy" in str(caught.value)) == named
+
+
+@pytest.mark.parametrize("load", [LARGE, Load(360, 16, 15, given=23_040)], ids=["large", "small"])
+def test_the_parts_that_a_shortage_is_explained_by_add_up(load):
+    with pytest.raises(SettingError) as caught:
+        plan_memory(load, "1MB")
+    total, parts = re.search(r"need at least ([^(]*) \(([^)]*)\)", str(caught.value)).groups()
+    amounts = [parse_memory(re.search(r"[0-9.]+ [GM]B", part)[0]) for part in parts.split(", ")]
+    # Each amount is rounded by itself.
+    rounding = sum(5e7 if "GB" in part else 5e5 for part in (total, *parts.split(", ")))
+    assert abs(sum(amounts) - parse_memory(total)) <= rounding
+    assert "room" in parts
 
 
 def test_the_estimate_is_one_line_that_says_how_it_comes_about():
