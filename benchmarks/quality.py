@@ -1,20 +1,18 @@
 """What each part of the default method is worth, and how many identities it takes.
 
     python -m benchmarks.quality ablation [--dataset NAME ...] [--seeds 0 1 2] [--learnt mistakes]
-    python -m benchmarks.quality identities [--dataset NAME ...] [--seeds 0 1 2] [--numbers 50 100]
-                                         [--starts nothing box]
+    python -m benchmarks.quality identities [--dataset NAME ...] [--seeds 0 1 2] [--numbers 30 100]
     python -m benchmarks.quality render              # the tables of docs/quality.md
 
 Every row is trained and tuned on the train file alone. The parts are added one by one: the paper's
 model (its rows come from the comparison), evidence in place of raw features, episodes of other
-sizes, hierarchies with the model's own mistakes, verified merges, communities.
+sizes, hierarchies with the model's own mistakes, verified merges, communities, an adviser.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -24,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.box import DOMAIN_OF, find_box
+from benchmarks.box import ROWS as BOX_ROWS
 from benchmarks.datasets import SHARED, begin_row, load_labelled
 from benchmarks.rows import (
     RESULTS,
@@ -34,23 +33,27 @@ from benchmarks.rows import (
     read_rows,
 )
 from hilander import HiLander
+from hilander.advice import Advice, read_advice
 from hilander.data import as_embeddings, read_embeddings
 from hilander.data.arrays import FloatArray, IntArray
 from hilander.data.episodes import Episode
-from hilander.evidence_judging import VALIDATION_POINTS, Judge
+from hilander.evidence_judging import USUAL_P_TAU, VALIDATION_POINTS, Judge
 from hilander.evidence_training import (
     EvidencePlan,
     Seen,
     Sight,
     begin_network,
+    judge_trial,
     look_at_clusters,
     look_at_merged,
     make_training_episodes,
+    train_evidence,
     train_on_clusters,
     train_on_points,
 )
 from hilander.graph import build_knn_graph
-from hilander.model.evidence_network import EvidenceNetwork, EvidencePredictor
+from hilander.model.evidence_network import EvidenceNetwork
+from hilander.model.evidence_predictor import EvidencePredictor
 from hilander.plans import make_plan, prepare
 from hilander.training import Stages, choose_held_out, remember_first
 from hilander.tree import Hierarchy, score_with_labels, walk_levels
@@ -71,12 +74,14 @@ STEPS = {
         "+ own mistakes": ("parents", False),
         "+ verified merges": ("contract", False),
         "+ communities": ("leiden", False),
-        "+ p_tau by the spread of sizes (the default)": ("leiden", True),
+        "+ p_tau by the spread of sizes": ("leiden", True),
+        "+ an adviser (the default)": ("leiden", True),
     },
 }
+ADVISED = "+ an adviser (the default)"
 SEEDS = 3
-N_IDENTITIES = (50, 100, 291, 547)
-STARTS = ("nothing", "box")
+N_IDENTITIES = (10, 30, 100)
+ALONE, BESIDE = "alone", "advised"
 
 
 def look_at_true_clusters(seen: Iterable[Seen], plan: EvidencePlan) -> Iterator[Sight]:
@@ -124,7 +129,7 @@ def run_ablation(
 ) -> Iterator[dict[str, Any]]:
     """Rows of these steps on one pair; the paper's model has its rows in the comparison."""
     features, labels, test, truth = read_pair(name)
-    model = HiLander(random_state=seed, start="nothing")
+    model = HiLander(random_state=seed)
     plan = make_plan(model, features, labels)
     preparation = prepare(model, features, labels, plan.rules.k)
     points, others = preparation.apply(features), preparation.apply(test)
@@ -133,14 +138,24 @@ def run_ablation(
     trials = learn_steps(Episode(points[~held], labels[~held]), plan, learnt)
     networks = learn_steps(Episode(points, labels), plan, learnt)
     graph = build_knn_graph(others, plan.rules.k)
+    advice = read_left_out_box(name, seed, labels)
     for step in learnt:
         judge = Judge(trials[step], [unseen], plan.rules, seed=seed, most_points=VALIDATION_POINTS)
         score = remember_first(EvidencePredictor(networks[step], plan.device))
         for variant, (decoder, rises) in STEPS[step].items():
+            usual = USUAL_P_TAU
+            if variant == ADVISED and advice is not None:
+                judge = Judge(
+                    advice.join(trials[step]), [unseen], plan.rules, seed=seed,
+                    most_points=VALIDATION_POINTS,
+                )  # fmt: skip
+                network = advice.join(networks[step])
+                score = remember_first(EvidencePredictor(network, plan.device))
+                usual = advice.usual_p_tau(USUAL_P_TAU)
             judge.rules = replace(plan.rules, decoder=decoder)
             if not rises:
                 judge.rules = replace(judge.rules, p_tau_rise=0.0)
-            rules = judge.choose()[0]
+            rules = judge.choose(usual=usual)[0]
             found = Hierarchy.of_steps(walk_levels(others, score, rules, graph=graph)).labels(-1)
             yield {
                 "study": "ablation", "variant": variant,
@@ -149,13 +164,16 @@ def run_ablation(
             }  # fmt: skip
 
 
+def read_left_out_box(name: str, seed: int, labels: IntArray) -> Advice | None:
+    """The box that has not seen the domain of a pair, as adviser of who learns from these."""
+    folder = find_box(DOMAIN_OF[name], seed)
+    return read_advice(str(folder), len(np.unique(labels)), len(labels))
+
+
 def run_identities(
-    name: str,
-    seed: int,
-    numbers: Sequence[int] = N_IDENTITIES,
-    starts: Sequence[str] = STARTS,
+    name: str, seed: int, numbers: Sequence[int] = N_IDENTITIES
 ) -> Iterator[dict[str, Any]]:
-    """Rows of models that saw fewer identities, from nothing and from the model in the box.
+    """Rows of models that saw fewer identities: alone, and with the box as adviser.
 
     The box is one that was trained without the domain.
     """
@@ -164,16 +182,36 @@ def run_identities(
     counts = sorted({min(n, len(order)) for n in numbers})
     for n in counts:
         some = np.isin(labels, order[:n])
-        for variant in starts:
-            began = time.process_time()
-            start = find_box(DOMAIN_OF[name]) if variant == "box" else "nothing"
-            model = HiLander(random_state=seed, start=start).fit(features[some], labels[some])
-            cost = time.process_time() - began
+        found = cluster_by_few(features[some], labels[some], test, name, seed)
+        for variant, clusters in found.items():
             yield {
                 "study": "identities", "variant": variant, "n_identities": n,
-                "n_train": int(some.sum()), "train_cpu_seconds": round(cost, 1),
-                **score_labels(truth, model.predict(test)),
+                "n_train": int(some.sum()), **score_labels(truth, clusters),
             }  # fmt: skip
+
+
+def cluster_by_few(
+    features: FloatArray, labels: IntArray, test: FloatArray, name: str, seed: int
+) -> dict[str, IntArray]:
+    """Clusters of the test file by a model of these points, alone and advised; trained once."""
+    labels = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    model = HiLander(random_state=seed, adviser="nothing")
+    plan = make_plan(model, features, labels)
+    model.preparation_ = prepare(model, features, labels, plan.rules.k)
+    everything = Episode(model.preparation_.apply(features), labels)
+    held, stages = choose_held_out(labels, plan), Stages(None, "", False)
+    known = Episode(everything.features[~held], labels[~held])
+    trial = train_evidence(known, plan, stages, "validate")[0] if held.any() else None
+    network, _ = train_evidence(everything, plan, stages, "train")
+    clusters = {}
+    for variant, advice in ((ALONE, None), (BESIDE, read_left_out_box(name, seed, labels))):
+        model.network_ = network if advice is None else advice.join(network)
+        if trial is not None:
+            model.rules_, _ = judge_trial(trial, everything, held, plan, stages, advice)
+        else:
+            model.rules_ = plan.rules if advice is None else advice.suit(plan)
+        clusters[variant] = model.predict(test)
+    return clusters
 
 
 def score_labels(truth: IntArray, found: IntArray) -> dict[str, Any]:
@@ -224,25 +262,27 @@ def format_ablation(rows: Sequence[dict[str, Any]], paper: Sequence[dict[str, An
     return "\n".join(lines)
 
 
-def format_identities(rows: Sequence[dict[str, Any]]) -> str:
-    """A Markdown table: identities by starts and data sets."""
+def format_identities(rows: Sequence[dict[str, Any]], boxes: Sequence[dict[str, Any]]) -> str:
+    """A Markdown table: identities by data sets, the model alone, advised, and the box alone."""
     rows = [row for row in rows if row["study"] == "identities"]
     latest = {
-        (row["dataset"], row["n_identities"], row["variant"], row["seed"]): row for row in rows
+        (row["dataset"], row["n_identities"], row["variant"], row["seed"]): row
+        for row in rows
+        if row["variant"] in (ALONE, BESIDE)
     }
-    lines = [
-        "| data set | identities | points | from nothing | from the box |",
-        "|---|---|---|" + "---|" * len(STARTS),
-    ]
-    for name, n in sorted({key[:2] for key in latest}, key=lambda k: (list(SHARED).index(k[0]), k)):
-        chosen = {
-            variant: [row for key, row in latest.items() if key[:3] == (name, n, variant)]
-            for variant in STARTS
-        }
-        every = [row for some in chosen.values() for row in some]
-        points = round(np.mean([row["n_train"] for row in every]))
-        cells = [mean_scores(chosen[variant]) for variant in STARTS]
-        lines.append(f"| {name} | {n} | {points:,} | " + " | ".join(cells) + " |")
+    box = {(r["dataset"], r["seed"]): r for r in boxes if r["method"] == "in the box"}
+    lines = ["| data set | identities | points | alone | advised by the box |", "|---" * 5 + "|"]
+    for name in SHARED:
+        alone = [row for (dataset, _), row in box.items() if dataset == name]
+        lines.append(f"| {name} | 0 | 0 | | {mean_scores(alone)} (the box) |")
+        for n in sorted({key[1] for key in latest if key[0] == name}):
+            cells = [
+                [row for key, row in latest.items() if key[:3] == (name, n, variant)]
+                for variant in (ALONE, BESIDE)
+            ]
+            points = round(np.mean([row["n_train"] for cell in cells for row in cell]))
+            texts = " | ".join(map(mean_scores, cells))
+            lines.append(f"| {name} | {n} | {points:,} | {texts} |")
     return "\n".join(lines)
 
 
@@ -251,7 +291,7 @@ def render() -> None:
     rows = read_rows(ROWS)
     text = PAGE.read_text(encoding="utf-8")
     text = put_block(text, ABLATION_MARKS, format_ablation(rows, read_rows(COMPARISON)))
-    text = put_block(text, IDENTITY_MARKS, format_identities(rows))
+    text = put_block(text, IDENTITY_MARKS, format_identities(rows, read_rows(BOX_ROWS)))
     PAGE.write_text(text, encoding="utf-8")
 
 
@@ -262,13 +302,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--dataset", nargs="+", choices=list(SHARED), default=list(SHARED))
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(SEEDS)))
     parser.add_argument("--numbers", type=int, nargs="+", default=N_IDENTITIES)
-    parser.add_argument("--starts", nargs="+", choices=STARTS, default=STARTS)
     parser.add_argument("--learnt", nargs="+", choices=list(STEPS), default=list(STEPS))
     args = parser.parse_args(arguments)
     if args.command == "render":
         render()
         return 0
-    identities = partial(run_identities, numbers=args.numbers, starts=args.starts)
+    identities = partial(run_identities, numbers=args.numbers)
     ablation = partial(run_ablation, learnt=args.learnt)
     run = {"ablation": ablation, "identities": identities}[args.command]
     for seed in args.seeds:

@@ -53,16 +53,15 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
     whiten : bool or "auto"
         Weigh down directions in which members of one identity differ. "auto": for "evidence",
         when it helps unseen identities; in the box, within a set's own clusters, likewise.
+    layers, heads : int
+        Encoder layers and attention heads; for "paper", like the next two and `tune_k`.
     features : {"identity", "average", "concat", "auto"}
         What a node shows the network: its peak's feature, the mean of its points, or both. "auto"
         chooses on held-out identities, which trains three networks more.
     encoder : {"attention", "convolution"}
-        How a node is mixed with its neighbours. `features`, `encoder`, `layers`, `heads` and
-        `tune_k` are for "paper".
+        How a node is mixed with its neighbours.
     hidden : int, optional
         Width of the network; by default 512 for "paper", 32 for "evidence".
-    layers, heads : int
-        Encoder layers and attention heads.
     centre : bool or "auto"
         Subtract the training mean before taking cosines. "auto": in a narrow cone.
     epochs : int or None
@@ -70,9 +69,10 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
     learning : EvidenceLearning or LearningSettings, optional
         Steps, rates and more; see `hilander.model.evidence_learning` for "evidence" and
         `hilander.model.learning` for "paper".
-    start : {"auto", "box", "nothing"} or path
-        What "evidence" begins with: the model in the box, chance weights, or the folder of a model
-        of yours. "auto" takes the box for up to 30 identities.
+    start, adviser : {"auto", "box", "nothing"} or path
+        For "evidence", the model in the box, none, or the folder of one of yours: to begin with
+        ("auto": none), and to ask besides what is learned, the less the more identities there are
+        ("auto": the box).
     val_fraction : float
         Share of the identities set aside to choose what is "auto".
     tune_k : bool
@@ -130,6 +130,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         epochs: int | None = None,
         learning: EvidenceLearning | LearningSettings | None = None,
         start: str | Path = "auto",
+        adviser: str | Path = "auto",
         val_fraction: float = 0.2,
         tune_k: bool = False,
         early_stop: bool = False,
@@ -151,6 +152,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         self.epochs = epochs
         self.learning = learning
         self.start = start
+        self.adviser = adviser
         self.val_fraction = val_fraction
         self.tune_k = tune_k
         self.early_stop = early_stop

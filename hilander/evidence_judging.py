@@ -11,7 +11,8 @@ import numpy as np
 from hilander.data.episodes import Episode, IdentityBootstrap, Sizes, resample_identities
 from hilander.graph import build_knn_graph
 from hilander.model.evidence_learning import Watch
-from hilander.model.evidence_network import EvidenceNetwork, EvidencePredictor
+from hilander.model.evidence_network import EvidenceNetwork
+from hilander.model.evidence_predictor import EvidencePredictor
 from hilander.training import remember_first
 from hilander.tree import Hierarchy, Rules, walk_levels
 from hilander.validation import bcubed_f, pairwise_f
@@ -21,7 +22,7 @@ MERGE_GRID = (0.42, 0.6, 0.73)
 VALIDATION_POINTS = 6000
 # Where nothing speaks for another p_tau: the middle of what held-out identities of faces
 # and characters ask for. To go a unit of log-odds away from it takes so much of F.
-_USUAL_P_TAU = 0.55
+USUAL_P_TAU = 0.55
 _PULL = 0.02
 _DRAWS = 2  # of each bootstrapped set
 _REAL_WEIGHTS: dict[Sizes, float] = {"all": 1.0, "singles": 0.5, "log": 0.5}
@@ -75,7 +76,7 @@ class Judge:
         self.scores = [remember_first(EvidencePredictor(network, device)) for _ in self.graphs]
 
     def choose(
-        self, careful: float = 0.0, pull: float = _PULL
+        self, careful: float = 0.0, pull: float = _PULL, usual: float = USUAL_P_TAU
     ) -> tuple[Rules, list[dict[str, Any]]]:
         """Choose p_tau for the points, then that of the merges; the table holds all tries.
 
@@ -83,12 +84,12 @@ class Judge:
         ----------
         careful : float
             What of F may be given up for more careful merges.
-        pull : float
-            As for `find_peak`: less where there are more sets to judge by.
+        pull, usual : float
+            As for `find_peak`: the pull is less where there are more sets to judge by.
         """
         cautious = replace(self.rules, p_tau_merge=max(MERGE_GRID))
         table = [self.try_rules(replace(cautious, p_tau=p_tau)) for p_tau in P_TAU_GRID]
-        chosen = replace(cautious, p_tau=find_peak(table, pull))
+        chosen = replace(cautious, p_tau=find_peak(table, pull, usual))
         merges = [self.try_rules(replace(chosen, p_tau_merge=p_tau)) for p_tau in MERGE_GRID]
         chosen = replace(chosen, p_tau_merge=take_careful(merges, "p_tau_merge", careful))
         return chosen, table + merges
@@ -110,7 +111,7 @@ class Judge:
         return {**setting, "pairwise_f": pair, "bcubed_f": bcubed, "f": (pair + bcubed) / 2}
 
 
-def find_peak(rows: list[dict[str, Any]], pull: float = _PULL) -> float:
+def find_peak(rows: list[dict[str, Any]], pull: float = _PULL, usual: float = USUAL_P_TAU) -> float:
     """The p_tau at which a smooth curve through the tries is highest.
 
     A single wrong merge moves the score of one try; a cubic of the log-odds, which may fall off
@@ -123,6 +124,8 @@ def find_peak(rows: list[dict[str, Any]], pull: float = _PULL) -> float:
         Tries, as `Judge.try_rules` gives them, at more than three values of p_tau.
     pull : float
         What of F it takes to go a unit of log-odds away from the usual p_tau, squared.
+    usual : float
+        The usual p_tau.
 
     Returns
     -------
@@ -132,8 +135,8 @@ def find_peak(rows: list[dict[str, Any]], pull: float = _PULL) -> float:
     log_odds = np.log(tried / (1 - tried))
     curve = np.polynomial.Polynomial.fit(log_odds, [row["f"] for row in rows], 3)
     between = np.linspace(log_odds.min(), log_odds.max(), 201)
-    usual = np.log(_USUAL_P_TAU / (1 - _USUAL_P_TAU))
-    peak = between[np.argmax(curve(between) - pull * (between - usual) ** 2)]
+    away = between - np.log(usual / (1 - usual))
+    peak = between[np.argmax(curve(between) - pull * away**2)]
     return round(float(1 / (1 + np.exp(-peak))), 2)
 
 

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from hilander.advice import Advice, read_advice
 from hilander.data.arrays import BoolArray, FloatArray, IntArray
 from hilander.data.episodes import Episode, make_episodes
 from hilander.errors import ModelError, SettingError
-from hilander.evidence_judging import VALIDATION_POINTS, Judge
+from hilander.evidence_judging import USUAL_P_TAU, VALIDATION_POINTS, Judge
 from hilander.graph import (
     KnnGraph,
     build_knn_graph,
@@ -39,11 +40,12 @@ from hilander.model.evidence_learning import (
 )
 from hilander.model.evidence_network import (
     EvidenceNetwork,
-    EvidencePredictor,
     EvidenceSettings,
     Look,
     add_second_look,
+    take_alone,
 )
+from hilander.model.evidence_predictor import EvidencePredictor
 from hilander.model.weights import read_model
 from hilander.partition import Decoder
 from hilander.training import (
@@ -84,6 +86,8 @@ class EvidencePlan:
         ("p_tau",) or ().
     start : str, optional
         Folder of a model to train further; None to begin with chance weights.
+    adviser : str, optional
+        Folder of a model that is asked as well, once this one has learned.
     seed : int
     device : str
     """
@@ -94,6 +98,7 @@ class EvidencePlan:
     val_fraction: float = 0.2
     tune: tuple[str, ...] = ("p_tau",)
     start: str | None = None
+    adviser: str | None = None
     seed: int = 0
     device: str = "auto"
 
@@ -141,30 +146,53 @@ def learn_by_evidence(
     stages = Stages(checkpoint_folder, mark, verbose)
     held_out = choose_held_out(labels, plan)
     everything = Episode(features, labels)
+    advice = read_advice(plan.adviser, len(np.unique(labels)), len(labels))
     (rules, table), (network, history) = run_side_by_side(
-        partial(choose_rules, everything, held_out, plan, stages),
+        partial(choose_rules, everything, held_out, plan, stages, advice),
         partial(train_evidence, everything, plan, stages, "train"),
         stages=stages,
         device=plan.device,
     )
-    return Learned(network, rules, history, summarise(labels, held_out, table))
+    summary = summarise(labels, held_out, table)
+    if advice is None:
+        return Learned(network, rules, history, summary)
+    told = {"adviser": Path(str(plan.adviser)).name, "own_weight": advice.own_weight}
+    return Learned(advice.join(network), rules, history, summary | told)
 
 
 def choose_rules(
-    episode: Episode, held_out: BoolArray, plan: EvidencePlan, stages: Stages
+    episode: Episode,
+    held_out: BoolArray,
+    plan: EvidencePlan,
+    stages: Stages,
+    advice: Advice | None = None,
 ) -> tuple[Rules, list[dict[str, Any]]]:
     """The plan's rules with thresholds chosen on held-out identities, and what was tried."""
     if not held_out.any():
-        return plan.rules, []
+        return advice.suit(plan) if advice is not None else plan.rules, []
     known = Episode(episode.features[~held_out], episode.labels[~held_out])
     trial, _ = train_evidence(known, plan, stages, "validate")
+    return judge_trial(trial, episode, held_out, plan, stages, advice)
+
+
+def judge_trial(
+    trial: EvidenceNetwork,
+    episode: Episode,
+    held_out: BoolArray,
+    plan: EvidencePlan,
+    stages: Stages,
+    advice: Advice | None = None,
+) -> tuple[Rules, list[dict[str, Any]]]:
+    """Thresholds for a network like this one, which has not seen the held-out identities."""
     unseen = Episode(episode.features[held_out], episode.labels[held_out])
     judge = Judge(
-        trial, [unseen], plan.rules, seed=plan.seed, device=plan.device,
+        trial if advice is None else advice.join(trial),
+        [unseen], plan.rules, seed=plan.seed, device=plan.device,
         most_points=min(VALIDATION_POINTS, max(2 * len(held_out), _LEAST_MADE_UP)),
         watch=stages.watch,
     )  # fmt: skip
-    return judge.choose()
+    usual = USUAL_P_TAU if advice is None else advice.usual_p_tau(USUAL_P_TAU)
+    return judge.choose(usual=usual)
 
 
 def run_side_by_side(*courses: Callable[[], Any], stages: Stages, device: str) -> list[Any]:
@@ -265,7 +293,8 @@ def begin_network(plan: EvidencePlan) -> EvidenceNetwork:
             f"the model in {plan.start} is not of the shape that is to be trained, {plan.network}; "
             'use start="nothing", or give it the same method and hidden'
         )
-    return network.few or network  # what serves few points has learned from sets of all sizes
+    # What serves few points has learned from sets of all sizes; who advised it stays behind.
+    return take_alone(network.few or network)
 
 
 def train_looks(

@@ -111,5 +111,5 @@ def plain_parameters(model: HiLander) -> dict[str, Any]:
     parameters = model.get_params(deep=False)
     if parameters["learning"] is not None:
         parameters["learning"] = asdict(parameters["learning"])
-    parameters["start"] = str(parameters["start"])
+    parameters |= {name: str(parameters[name]) for name in ("start", "adviser")}
     return {name: value for name, value in parameters.items() if name != "device"}

@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from hilander.data import FloatArray, IntArray, Preparation, learn_preparation
 from hilander.data.whitening import whiten_within
 from hilander.errors import GraphError, SettingError
@@ -16,9 +14,9 @@ from hilander.graph import KnnGraph, check_k
 from hilander.model.evidence_learning import EvidenceLearning
 from hilander.model.evidence_network import (
     EvidenceNetwork,
-    EvidencePredictor,
     EvidenceSettings,
 )
+from hilander.model.evidence_predictor import EvidencePredictor
 from hilander.model.learning import LearningSettings
 from hilander.model.predictor import Predictor
 from hilander.model.settings import NetworkSettings, check_choice
@@ -40,7 +38,6 @@ PAPER_K = 10
 PAPER_HIDDEN = 512
 EVIDENCE_HIDDEN = 32
 SURE_RIDGE = 1.0
-FEW_IDENTITIES = 30  # up to which training starts from the model in the box
 EVIDENCE_K = 15
 FEWEST_K_LEARNT = 10  # neighbours to learn from, however few the points
 
@@ -51,16 +48,17 @@ def make_plan(model: HiLander, points: FloatArray, labels: IntArray) -> Training
     check_choice("features", model.features, ("identity", "average", "concat", "auto"))
     check_choice("decoder", model.decoder, ("auto", *DECODERS))
     is_paper = model.method == "paper"
-    plan = _plan_paper(model, points.shape[1]) if is_paper else _plan_evidence(model, labels)
+    plan = _plan_paper(model, points.shape[1]) if is_paper else _plan_evidence(model, len(labels))
     check_decoder(plan.rules.decoder)
     return plan
 
 
 def _plan_paper(model: HiLander, dim: int) -> TrainingPlan:
-    if model.start not in ("auto", "nothing"):
-        raise SettingError(
-            f'start={str(model.start)!r} is for method="evidence", got method="paper"; leave it out'
-        )
+    for name in ("start", "adviser"):
+        if (asked := getattr(model, name)) not in ("auto", "nothing"):
+            raise SettingError(
+                f'{name}={str(asked)!r} is for method="evidence", got method="paper"; leave it out'
+            )
     shown = "concat" if model.features == "auto" else model.features
     wanted = {
         "p_tau": model.p_tau == "auto", "k": model.tune_k, "features": model.features == "auto"
@@ -83,12 +81,12 @@ def _plan_paper(model: HiLander, dim: int) -> TrainingPlan:
     )
 
 
-def _plan_evidence(model: HiLander, labels: IntArray) -> EvidencePlan:
+def _plan_evidence(model: HiLander, n_points: int) -> EvidencePlan:
     return EvidencePlan(
         network=EvidenceSettings(EVIDENCE_HIDDEN if model.hidden is None else model.hidden),
         learning=_learning(model, EvidenceLearning),
         rules=Rules(
-            k=fit_k(EVIDENCE_K, len(labels), FEWEST_K_LEARNT) if model.k == "auto" else model.k,
+            k=fit_k(EVIDENCE_K, n_points, FEWEST_K_LEARNT) if model.k == "auto" else model.k,
             p_tau=DEFAULT_P_TAU if model.p_tau == "auto" else model.p_tau,
             early_stop=model.early_stop,
             search_average=True,
@@ -99,31 +97,26 @@ def _plan_evidence(model: HiLander, labels: IntArray) -> EvidencePlan:
         ),
         val_fraction=model.val_fraction,
         tune=("p_tau",) if model.p_tau == "auto" else (),
-        start=choose_start(model, labels),
+        start=choose_model("start", model.start, auto="nothing"),
+        adviser=choose_model("adviser", model.adviser, auto="box"),
         seed=model.random_state,
         device=model.device,
     )
 
 
-def choose_start(model: HiLander, labels: IntArray) -> str | None:
-    """Folder of the model to train further, or None.
-
-    Few identities teach less than the model in the box has seen already.
-    """
-    if model.start == "nothing" or (model.start == "auto" and not _suits_box(model, labels)):
+def choose_model(parameter: str, asked: str | Path, *, auto: str) -> str | None:
+    """Folder of the model to train further, or to be advised by; None for none."""
+    asked = auto if asked == "auto" else asked
+    if asked == "nothing":
         return None
-    if model.start in ("auto", "box"):
+    if asked == "box":
         return str(BOX)
-    if not Path(model.start).is_dir():
+    if not Path(asked).is_dir():
         raise SettingError(
-            f"start={str(model.start)!r} is no folder; "
+            f"{parameter}={str(asked)!r} is no folder; "
             'use "auto", "box", "nothing" or the folder of a model'
         )
-    return str(model.start)
-
-
-def _suits_box(model: HiLander, labels: IntArray) -> bool:
-    return model.hidden is None and len(np.unique(labels)) <= FEW_IDENTITIES
+    return str(asked)
 
 
 def _learning(model: HiLander, kind: type[Any]) -> Any:

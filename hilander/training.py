@@ -208,9 +208,10 @@ def fingerprint(features: FloatArray, labels: IntArray, plan: Any) -> str:
     digest.update(json.dumps(asdict(plan), sort_keys=True).encode())
     digest.update(np.ascontiguousarray(features).view(np.uint8).data)
     digest.update(np.ascontiguousarray(labels).view(np.uint8).data)
-    start = Path(getattr(plan, "start", None) or "")
-    for path in sorted(start.glob("*.safetensors")) if start.name else ():
-        digest.update(path.read_bytes())  # another model may stand there by now
+    for name in ("start", "adviser"):
+        folder = Path(getattr(plan, name, None) or "")
+        for path in sorted(folder.glob("*.safetensors")) if folder.name else ():
+            digest.update(path.read_bytes())  # another model may stand there by now
     return digest.hexdigest()
 
 

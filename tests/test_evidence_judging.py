@@ -15,7 +15,8 @@ from hilander.evidence_judging import (
     take_careful,
 )
 from hilander.model.evidence_learning import make_evidence_network
-from hilander.model.evidence_network import EvidencePredictor, EvidenceSettings
+from hilander.model.evidence_network import EvidenceSettings
+from hilander.model.evidence_predictor import EvidencePredictor
 from hilander.tree import Hierarchy, Rules, walk_levels
 from hilander.validation import bcubed_f, pairwise_f
 

@@ -25,7 +25,8 @@ from hilander.graph.context import CONTEXT
 from hilander.graph.evidence import EDGE_EVIDENCE, SECOND_LOOK
 from hilander.model import evidence_learning
 from hilander.model.evidence_learning import EvidenceLearning, make_evidence_network
-from hilander.model.evidence_network import EvidencePredictor, EvidenceSettings
+from hilander.model.evidence_network import EvidenceSettings
+from hilander.model.evidence_predictor import EvidencePredictor
 from hilander.training import fingerprint
 from hilander.tree import Hierarchy, Rules, score_with_labels, walk_levels
 from hilander.validation import bcubed_f

@@ -20,8 +20,10 @@ from hilander.evidence_training import EvidencePlan
 from hilander.graph import build_knn_graph
 from hilander.model import evidence_learning
 from hilander.model.evidence_learning import EvidenceLearning
-from hilander.model.evidence_network import EvidenceNetwork, EvidencePredictor
+from hilander.model.evidence_network import EvidenceNetwork
+from hilander.model.evidence_predictor import EvidencePredictor
 from hilander.model.learning import LearningSettings
+from hilander.model.weights import BOX, read_model
 from hilander.plans import (
     EVIDENCE_K,
     FEWEST_K,
@@ -365,6 +367,8 @@ def test_a_loaded_model_predicts_the_same_and_knows_the_same(model, unseen, tmp_
         "beside_others": False,
         "few_points": 0,
         "in_context": False,
+        "adviser": read_model(BOX).network.settings.to_dict(),
+        "own_weight": model.summary_["own_weight"],
     }
 
 

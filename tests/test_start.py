@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from hilander import HiLander, plans
+from hilander import HiLander
 from hilander.cli import main
 from hilander.errors import ModelError, SettingError
 from hilander.evidence_training import EvidencePlan, begin_network, learn_by_evidence
@@ -17,7 +17,7 @@ from hilander.model.evidence_network import EvidenceSettings
 from hilander.model.lander import Lander
 from hilander.model.settings import NetworkSettings
 from hilander.model.weights import BOX, StoredModel, write_model
-from hilander.plans import FEW_IDENTITIES, choose_start, make_plan
+from hilander.plans import make_plan
 from hilander.training import fingerprint
 from hilander.tree import Rules
 
@@ -119,30 +119,15 @@ def test_the_papers_model_refuses_a_start(labelled):
 # Which start is taken.
 
 
-def identities(n):
-    return np.repeat(np.arange(n), 2)
-
-
-def test_few_identities_start_from_the_box_and_many_from_nothing():
-    model = HiLander()
-    assert choose_start(model, identities(2)) == str(BOX)
-    assert choose_start(model, 7 * identities(FEW_IDENTITIES)) == str(BOX)
-    assert choose_start(model, identities(FEW_IDENTITIES + 1)) is None
-    # The box has a width of its own; who asks for another gets it.
-    assert choose_start(HiLander(hidden=16), identities(2)) is None
-
-
-@pytest.mark.parametrize("n", [2, FEW_IDENTITIES + 1])
-def test_a_start_that_is_asked_for_is_taken_whatever_the_identities(n, tmp_path):
-    assert choose_start(HiLander(start="nothing"), identities(n)) is None
-    assert choose_start(HiLander(start="box"), identities(n)) == str(BOX)
+def test_training_starts_from_nothing_unless_it_is_told_otherwise(labelled, tmp_path):
+    for asked, taken in (("auto", None), ("nothing", None), ("box", str(BOX))):
+        assert make_plan(HiLander(start=asked), *labelled).start == taken
     for folder in (tmp_path, str(tmp_path)):
-        assert choose_start(HiLander(start=folder), identities(n)) == str(tmp_path)
+        assert make_plan(HiLander(start=folder), *labelled).start == str(tmp_path)
 
 
 def test_the_model_in_the_box_has_the_shape_that_is_trained_by_default(labelled):
-    plan = make_plan(HiLander(), *labelled)
-    assert plan.start == str(BOX)
+    plan = make_plan(HiLander(start="box"), *labelled)
     assert begin_network(plan).settings.is_shaped(plan.network)
 
 
@@ -159,17 +144,20 @@ def test_what_super_nodes_show_is_the_business_of_the_model_that_is_started_from
     assert equal(more.network.clusters, first.clusters)  # one set would unteach them sizes
 
 
-def test_the_start_is_planned_for_the_default_method_alone(labelled, monkeypatch):
-    monkeypatch.setattr(plans, "choose_start", lambda *_: "somewhere")
-    assert make_plan(HiLander(), *labelled).start == "somewhere"
-    assert not hasattr(make_plan(HiLander(method="paper"), *labelled), "start")
-
-
 # As a user meets it.
 
 
 def quick(**changes):
-    return HiLander(**{"hidden": 8, "learning": LEARNING, "p_tau": 0.5, "device": "cpu", **changes})
+    return HiLander(
+        **{
+            "hidden": 8,
+            "learning": LEARNING,
+            "p_tau": 0.5,
+            "device": "cpu",
+            "adviser": "nothing",
+            **changes,
+        }
+    )
 
 
 def test_a_model_of_ones_own_is_trained_further_and_the_start_is_kept_on_disk(labelled, tmp_path):
@@ -206,10 +194,10 @@ def train(labelled, tmp_path, monkeypatch):
 def test_the_command_starts_where_it_is_told(train, tmp_path):
     assert train("plain", "--hidden", "8", "--start", "nothing") == 0
     assert train("more", "--hidden", "8", "--start", f"{tmp_path}/plain") == 0
-    assert train("auto") == 0
-    plain, more, auto = (HiLander.load(tmp_path / name) for name in ("plain", "more", "auto"))
-    assert (plain.start, more.start, auto.start) == ("nothing", f"{tmp_path}/plain", "auto")
-    assert [len(model.history_) for model in (plain, more, auto)] == [12, 8, 4]
+    assert train("box", "--start", "box") == 0
+    plain, more, box = (HiLander.load(tmp_path / name) for name in ("plain", "more", "box"))
+    assert (plain.start, more.start, box.start) == ("nothing", f"{tmp_path}/plain", "box")
+    assert [len(model.history_) for model in (plain, more, box)] == [12, 8, 4]
 
 
 def test_the_command_refuses_a_start_of_another_shape_and_for_the_papers_model(

@@ -37,6 +37,8 @@ MEANINGS = {
     "heads": "of the attention",
     "dropout": "share of the encoder's outputs, in training",
     "epochs": "passes over the training set",
+    "adviser": "a model that is asked about each link as well",
+    "own_weight": "of what was learned, beside the adviser's",
     "n_validation_identities": "held out to choose what is automatic",
     "validation_bcubed_f": "of the identities held out",
     "input_width": "features that a node shows the network",
@@ -111,12 +113,13 @@ def _describe_model(path: Path) -> dict[str, Any]:
 
     model = HiLander.load(path)
     network, summary = model.network_.settings, model.summary_
+    told_else = {"dim", "adviser", "own_weight"}
     facts = {
         "kind": "model",
         "path": str(path),
         "method": model.method,
         "dim": getattr(model, "n_features_in_", "any"),
-        **{name: value for name, value in network.to_dict().items() if name != "dim"},
+        **{name: value for name, value in network.to_dict().items() if name not in told_else},
         "n_weights": sum(weight.numel() for weight in model.network_.parameters()),
         "embeddings_are": model.preparation_.describe(),
         "k": model.rules_.k,
@@ -131,6 +134,8 @@ def _describe_model(path: Path) -> dict[str, Any]:
         "n_points",
         "n_identities",
         "n_validation_identities",
+        "adviser",
+        "own_weight",
         "imported_from",
     ):
         if name in summary:

@@ -165,7 +165,14 @@ def _add_learning(group: Any) -> None:
         default="auto",
         metavar="{auto,box,nothing} or FOLDER",
         help="what training begins with: box is the model in the box, nothing chance weights, "
-        "FOLDER a model of yours (evidence; default: auto, box for up to 30 identities)",
+        "FOLDER a model of yours (evidence; default: auto, which is nothing)",
+    )
+    group.add_argument(
+        "--adviser",
+        default="auto",
+        metavar="{auto,box,nothing} or FOLDER",
+        help="a model that is asked besides the one that is trained, the less the more identities "
+        "there are to learn from (evidence; default: auto, which is box)",
     )
     group.add_argument(
         "--optimizer",
@@ -250,6 +257,7 @@ def make_model(args: argparse.Namespace) -> HiLander:
         whiten=AUTO_YES_NO[args.whiten],
         learning=make_learning(args),
         start=args.start,
+        adviser=args.adviser,
         val_fraction=args.val_fraction,
         tune_k=args.tune_k,
         early_stop=args.early_stop,
@@ -270,10 +278,11 @@ def settle_paper_options(args: argparse.Namespace) -> None:
                 f"{option} is for --method paper, got --method {args.method}; leave it out or "
                 "add --method paper"
             )
-    if args.method == "paper" and args.start != "auto":
-        raise SettingError(
-            f"--start {args.start} is for --method evidence, got --method paper; leave it out"
-        )
+    for name in ("start", "adviser"):
+        if args.method == "paper" and (asked := getattr(args, name)) != "auto":
+            raise SettingError(
+                f"--{name} {asked} is for --method evidence, got --method paper; leave it out"
+            )
 
 
 def make_learning(args: argparse.Namespace) -> EvidenceLearning | LearningSettings:

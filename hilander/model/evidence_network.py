@@ -8,7 +8,7 @@ weights of their own, for super-nodes show more.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from numbers import Integral
 from typing import Any
 
@@ -20,16 +20,10 @@ from torch.nn import functional as F
 from hilander.data.arrays import FloatArray
 from hilander.errors import ModelError, SettingError
 from hilander.graph import (
-    Background,
     EdgeEvidence,
-    EdgeScores,
     KnnGraph,
-    Nodes,
     SecondEvidence,
-    edge_density,
-    join_copies,
     look_again,
-    measure_background,
     n_evidence,
 )
 from hilander.graph.context import (
@@ -41,7 +35,7 @@ from hilander.graph.context import (
 )
 from hilander.graph.evidence import SECOND_LOOK
 from hilander.graph.knn_graph import edge_blocks
-from hilander.model.device import choose_device, one_thread, run_blocks
+from hilander.model.device import one_thread, run_blocks
 
 _EDGE_BLOCK = 8_192  # the layers of a member for so many edges stay in the processor's cache
 _NUMBERS_PER_EDGE = 128  # evidence and layers, which a block shall hold in the cache
@@ -69,6 +63,10 @@ class EvidenceSettings:
     in_context : bool
         Whether the second look at super-nodes sees what the edges of the whole set look like. It
         takes many sets to learn what that says, and many points to show it.
+    adviser : EvidenceSettings, optional
+        The shape of another trained network, whose log-odds are weighed with those of this one.
+    own_weight : float
+        What those of this one weigh, from 0 to 1; the adviser's weigh the rest.
     """
 
     hidden: int = 32
@@ -76,8 +74,12 @@ class EvidenceSettings:
     beside_others: bool = False
     few_points: int = 0
     in_context: bool = False
+    adviser: EvidenceSettings | None = None
+    own_weight: float = 1.0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.own_weight <= 1:
+            raise SettingError(f"own_weight={self.own_weight!r} must be from 0 to 1")
         for name in ("beside_others", "in_context"):
             if not isinstance(getattr(self, name), bool):
                 raise SettingError(f"{name}={getattr(self, name)!r} must be True or False")
@@ -89,7 +91,11 @@ class EvidenceSettings:
 
     def of_few(self) -> EvidenceSettings:
         """The shape of the network for few points, whose edges are no context for each other."""
-        return replace(self, few_points=0, in_context=False)
+        return replace(self.alone(), few_points=0, in_context=False)
+
+    def alone(self) -> EvidenceSettings:
+        """The same shape without an adviser."""
+        return replace(self, adviser=None, own_weight=1.0)
 
     def is_shaped(self, other: EvidenceSettings) -> bool:
         """Whether layers are as wide and as many; what super-nodes show may differ."""
@@ -102,14 +108,11 @@ class EvidenceSettings:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> EvidenceSettings:
         """Rebuild settings from `to_dict`."""
-        later = {
-            "beside_others",
-            "few_points",
-            "in_context",
-        }  # models of earlier versions are without
-        if set(values) | later != {"hidden", "members"} | later:
+        known = {field.name for field in fields(cls)}
+        if not {"hidden", "members"} <= set(values) <= known:  # early versions had these two
             raise ModelError(f"the model's settings {sorted(values)} are not of this version")
-        return cls(**values)
+        adviser = values.get("adviser")
+        return cls(**values | {"adviser": cls.from_dict(adviser) if adviser else None})
 
 
 class Members(nn.Module):
@@ -211,12 +214,15 @@ class Look(nn.Module):
 class EvidenceNetwork(nn.Module):
     """Two looks at points and two at super-nodes, and perhaps as many more for few points.
 
+    It may have an adviser: a whole network that was trained before, and is asked as well.
+
     Parameters
     ----------
     settings : EvidenceSettings
     """
 
     few: EvidenceNetwork | None
+    adviser: EvidenceNetwork | None
 
     def __init__(self, settings: EvidenceSettings) -> None:
         super().__init__()
@@ -227,11 +233,20 @@ class EvidenceNetwork(nn.Module):
             looks = nn.ModuleList([Look(width, settings), Look(width + more, settings)])
             self.add_module(name, looks)
         self.few = EvidenceNetwork(settings.of_few()) if settings.few_points else None
+        self.adviser = EvidenceNetwork(settings.adviser) if settings.adviser else None
 
     def suited_to(self, n_points: int) -> EvidenceNetwork:
         """The network for sets of so many points: this one, or the one for few."""
         is_few = n_points <= self.settings.few_points
         return self.few if self.few is not None and is_few else self
+
+    def asked_for(self, n_points: int) -> list[tuple[float, EvidenceNetwork]]:
+        """Weights and networks that judge a set of so many points: this one and its advisers."""
+        own = self.settings.own_weight if self.adviser is not None else 1.0
+        asked = [(own, self.suited_to(n_points))]
+        if self.adviser is not None:
+            asked += [((1 - own) * part, one) for part, one in self.adviser.asked_for(n_points)]
+        return asked
 
     def looks(self, *, super_nodes: bool) -> tuple[Look, Look]:
         """The first and the second look at points, or at super-nodes."""
@@ -278,6 +293,12 @@ class EvidenceNetwork(nn.Module):
         return linkage
 
 
+def take_alone(network: EvidenceNetwork) -> EvidenceNetwork:
+    """The network itself, without its adviser."""
+    network.adviser, network.settings = None, network.settings.alone()
+    return network
+
+
 def add_second_look(
     graph: KnnGraph, evidence: FloatArray, guess: FloatArray, *, in_context: bool = False
 ) -> FloatArray:
@@ -300,43 +321,6 @@ def add_second_look(
     if not in_context:
         return seen
     return add_context(seen, describe_context(take_telling(evidence), guess))
-
-
-class EvidencePredictor:
-    """Scores graphs with an evidence network.
-
-    The background is measured when the points themselves are scored and kept for the levels that
-    follow, as is the network for so many points; so one predictor scores one hierarchy at a time.
-
-    Parameters
-    ----------
-    network : EvidenceNetwork
-    device : str
-        "auto" takes a GPU if there is one.
-    """
-
-    def __init__(self, network: EvidenceNetwork, device: str = "auto") -> None:
-        self.network, self.device = network, device
-        self._suited = network
-        self._background: Background | None = None
-
-    def begin(self, features: FloatArray) -> Background:
-        """See the points of a hierarchy: how many there are, and what their background is."""
-        self._suited = self.network.suited_to(len(features))
-        self._background = measure_background(features)
-        return self._background
-
-    def __call__(self, graph: KnnGraph, nodes: Nodes) -> EdgeScores:
-        """Linkage of every edge and density of every node."""
-        super_nodes = nodes.links is not None
-        background = self._background
-        if not super_nodes or background is None:
-            background = self.begin(nodes.identity)
-        network = self._suited.to(choose_device(self.device)).eval()
-        beside_others = network.settings.beside_others
-        evidence = EdgeEvidence(graph, nodes, background, beside_others=beside_others)
-        linkage = join_copies(graph, network.judge_blocks(graph, evidence))
-        return EdgeScores(linkage, edge_density(graph.affinity, linkage))
 
 
 def edge_loss(logits: Tensor, same: Tensor) -> Tensor:

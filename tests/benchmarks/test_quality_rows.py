@@ -27,7 +27,7 @@ from hilander.tree import Rules
 
 FIRST, SECOND, *_ = SHARED
 QUIET = Stages(None, "", verbose=False)
-DEFAULT = "+ p_tau by the spread of sizes (the default)"
+DEFAULT = "+ an adviser (the default)"
 
 
 def row(**changes):
@@ -94,20 +94,23 @@ def test_the_papers_model_is_taken_from_the_comparison_where_it_did_not_fail():
 
 @pytest.mark.usefixtures("one_seed_is_enough")
 def test_identities_are_in_the_order_of_the_data_sets_and_of_their_number():
-    shape = {"study": "identities", "variant": "nothing"}
+    shape = {"study": "identities", "variant": "alone"}
     rows = [row(**shape, dataset=SECOND, n_identities=50), row(**shape, n_identities=291)]
     rows += [row(**shape, n_identities=50), row(**shape, n_identities=50, seed=1, n_train=3001)]
-    rows += [row(study="identities", variant="box", n_identities=50, bcubed_f=0.5), row()]
-    lines = format_identities(rows).splitlines()
+    rows += [row(study="identities", variant="advised", n_identities=50, bcubed_f=0.5), row()]
+    rows.append(row(study="identities", variant="box", n_identities=50))  # of an earlier study
+    boxes = [row(method="in the box", bcubed_f=0.3), row(method="EVoC", bcubed_f=0.1)]
+    lines = format_identities(rows, boxes).splitlines()
     assert len({line.count("|") for line in lines}) == 1
     both = "| .500 / .250 / .750 | .500 / .500 / .750 |"
     alone = "| .500 / .250 / .750 | not run |"
-    assert lines[2:] == [
+    assert lines[2:7] == [
+        f"| {FIRST} | 0 | 0 | | .500 / .300 / .750 (the box) |",
         f"| {FIRST} | 50 | 1,667 {both}",
         f"| {FIRST} | 291 | 1,000 {alone}",
+        f"| {SECOND} | 0 | 0 | | not run (the box) |",
         f"| {SECOND} | 50 | 1,000 {alone}",
     ]
-    assert len(format_identities([]).splitlines()) == 2
 
 
 @pytest.mark.usefixtures("one_seed_is_enough")
@@ -134,7 +137,7 @@ def test_the_page_of_quality_is_drawn_from_its_rows():
     rows = read_rows(quality.ROWS)
     tables = {
         quality.ABLATION_MARKS: format_ablation(rows, read_rows(quality.COMPARISON)),
-        quality.IDENTITY_MARKS: format_identities(rows),
+        quality.IDENTITY_MARKS: format_identities(rows, read_rows(quality.BOX_ROWS)),
     }
     for marks, table in tables.items():
         assert all(text.count(mark) == 1 for mark in marks)
@@ -151,6 +154,7 @@ def test_the_last_step_is_the_default_method():
     X, y = make_identities(n_identities=6, size=8, dim=8, seed=0)
     rules = make_plan(HiLander(), X, y).rules
     assert STEPS["mistakes"][DEFAULT] == (rules.decoder, rules.p_tau_rise > 0)
+    assert quality.ADVISED == DEFAULT == list(STEPS["mistakes"])[-1]
 
 
 def test_a_clustering_is_scored_as_the_library_scores_it():

@@ -23,11 +23,11 @@ from hilander.model import evidence_network
 from hilander.model.evidence_learning import make_evidence_network
 from hilander.model.evidence_network import (
     EvidenceNetwork,
-    EvidencePredictor,
     EvidenceSettings,
     Look,
     add_second_look,
 )
+from hilander.model.evidence_predictor import EvidencePredictor
 from hilander.model.weights import StoredModel, build_network, read_model, write_model
 from hilander.partition import merge_nodes
 
@@ -302,10 +302,7 @@ def test_a_width_that_is_no_width_is_refused(hidden):
 
 
 def test_a_numpy_width_becomes_a_plain_one():
-    plain = (
-        '{"hidden": 8, "members": 5, "beside_others": false, "few_points": 0, "in_context": false}'
-    )
-    assert json.dumps(EvidenceSettings(np.int64(8)).to_dict()) == plain
+    assert '"hidden": 8, ' in json.dumps(EvidenceSettings(np.int64(8)).to_dict())
 
 
 def test_settings_from_before_there_was_evidence_of_the_whole_set_are_read():

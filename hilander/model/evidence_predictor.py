@@ -1,0 +1,89 @@
+"""Scoring graphs by evidence: a network is asked about each edge, and its adviser if it has one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import expit, logit
+
+from hilander.data.arrays import FloatArray
+from hilander.graph import (
+    Background,
+    EdgeEvidence,
+    EdgeScores,
+    KnnGraph,
+    Nodes,
+    edge_density,
+    join_copies,
+    measure_background,
+)
+from hilander.model.device import choose_device
+from hilander.model.evidence_network import EvidenceNetwork
+
+_LEAST = 1e-6  # a probability below which no network is believed
+
+
+class EvidencePredictor:
+    """Scores graphs with an evidence network.
+
+    The background is measured when the points themselves are scored and kept for the levels that
+    follow, as are the networks for so many points; so one predictor scores one hierarchy at a time.
+
+    Parameters
+    ----------
+    network : EvidenceNetwork
+    device : str
+        "auto" takes a GPU if there is one.
+    """
+
+    def __init__(self, network: EvidenceNetwork, device: str = "auto") -> None:
+        self.network, self.device = network, device
+        self._asked = [(1.0, network)]
+        self._background: Background | None = None
+
+    def begin(self, features: FloatArray) -> Background:
+        """See the points of a hierarchy: how many there are, and what their background is."""
+        self._asked = self.network.asked_for(len(features))
+        self._background = measure_background(features)
+        return self._background
+
+    def __call__(self, graph: KnnGraph, nodes: Nodes) -> EdgeScores:
+        """Linkage of every edge and density of every node."""
+        super_nodes = nodes.links is not None
+        background = self._background
+        if not super_nodes or background is None:
+            background = self.begin(nodes.identity)
+        opinions = [
+            (weight, self._ask(network, graph, nodes, background))
+            for weight, network in self._asked
+        ]
+        linkage = join_copies(graph, weigh_opinions(opinions))
+        return EdgeScores(linkage, edge_density(graph.affinity, linkage))
+
+    def _ask(
+        self, network: EvidenceNetwork, graph: KnnGraph, nodes: Nodes, background: Background
+    ) -> FloatArray:
+        """Linkage as one network sees it, shape (n_nodes, k)."""
+        ready = network.to(choose_device(self.device)).eval()
+        beside_others = ready.settings.beside_others
+        evidence = EdgeEvidence(graph, nodes, background, beside_others=beside_others)
+        return ready.judge_blocks(graph, evidence)
+
+
+def weigh_opinions(opinions: Sequence[tuple[float, FloatArray]]) -> FloatArray:
+    """Probabilities whose log-odds are the weighted mean of several ones'.
+
+    Parameters
+    ----------
+    opinions : sequence of (float, ndarray of shape (n_nodes, k))
+        Weights that add up to 1, and probabilities.
+
+    Returns
+    -------
+    probability : ndarray of shape (n_nodes, k)
+    """
+    if len(opinions) == 1:
+        return opinions[0][1]
+    log_odds = sum(weight * logit(np.clip(one, _LEAST, 1 - _LEAST)) for weight, one in opinions)
+    return np.asarray(expit(log_odds), dtype=np.float32)

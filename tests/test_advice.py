@@ -1,0 +1,184 @@
+"""A trained model as adviser of the one that is learned."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import logit
+
+from hilander import HiLander
+from hilander.advice import LEAST_ADVICE, Advice, read_advice, weigh_learned
+from hilander.cli import main
+from hilander.data import make_identities
+from hilander.errors import ModelError, SettingError
+from hilander.evidence_training import EvidencePlan, begin_network, learn_by_evidence
+from hilander.graph import build_knn_graph, start_nodes
+from hilander.model.evidence_learning import EvidenceLearning, make_evidence_network
+from hilander.model.evidence_network import EvidenceSettings
+from hilander.model.evidence_predictor import EvidencePredictor, weigh_opinions
+from hilander.model.lander import Lander
+from hilander.model.settings import NetworkSettings
+from hilander.model.weights import BOX, StoredModel, write_model
+from hilander.plans import make_plan
+from hilander.training import fingerprint
+from hilander.tree import Rules
+
+pytestmark = pytest.mark.usefixtures("small_steps")
+LEARNING = EvidenceLearning(epochs=3, batch_size=64, learning_rate=0.02, most_points=60)
+RULES = Rules(k=6, search_average=True, decoder="leiden", p_tau_merge=0.5, keep_links=True)
+PLAN = EvidencePlan(
+    network=EvidenceSettings(hidden=8), learning=LEARNING, rules=RULES, tune=(), device="cpu"
+)
+OWN, OTHER = (make_evidence_network(EvidenceSettings(hidden=8), seed) for seed in (0, 1))
+
+
+def advise(weight, network=OTHER):
+    return Advice(network, p_tau=0.8, p_tau_merge=0.7, own_weight=weight)
+
+
+def keep(folder, network=OTHER, **rules):
+    folder.mkdir()
+    thresholds = {"p_tau": 0.8, "p_tau_merge": 0.7, **rules}
+    write_model(StoredModel(network, {}, {"rules": thresholds}), folder)
+    return str(folder)
+
+
+def score(network, features):
+    graph = build_knn_graph(features, 6)
+    return EvidencePredictor(network, "cpu")(graph, start_nodes(features)).linkage
+
+
+# How two opinions become one.
+
+
+def test_log_odds_are_averaged_by_weight(labelled):
+    own, other = score(OWN, labelled[0]), score(OTHER, labelled[0])
+    both = score(advise(0.25).join(OWN), labelled[0])
+    np.testing.assert_allclose(logit(both), 0.25 * logit(own) + 0.75 * logit(other), atol=1e-4)
+    np.testing.assert_allclose(score(advise(1.0).join(OWN), labelled[0]), own, atol=1e-5)
+
+
+def test_who_is_certain_does_not_silence_the_other():
+    sure, unsure = np.array([[1.0, 0.0]], np.float32), np.array([[0.2, 0.8]], np.float32)
+    found = weigh_opinions([(0.5, sure), (0.5, unsure)])
+    assert np.isfinite(logit(found)).all()
+    assert found[0, 0] < 1
+    assert found[0, 1] > 0
+
+
+def test_an_adviser_judges_few_points_by_its_network_for_those(labelled):
+    adviser = make_evidence_network(EvidenceSettings(hidden=8, few_points=10_000), 2)
+    asked = advise(0.25, adviser).join(OWN).asked_for(100)
+    assert [weight for weight, _ in asked] == [0.25, 0.75]
+    assert torch.equal(asked[1][1].points[0].last.bias, adviser.few.points[0].last.bias)
+
+
+def test_an_adviser_may_have_an_adviser():
+    asked = advise(0.5, advise(0.5).join(OTHER)).join(OWN).asked_for(100)
+    assert [weight for weight, _ in asked] == [0.5, 0.25, 0.25]
+
+
+def test_the_more_there_is_to_learn_from_the_less_the_adviser_weighs(tmp_path):
+    assert weigh_learned(5, 100) < weigh_learned(5, 1000) < weigh_learned(50, 1000) < 0.5
+    folder = keep(tmp_path / "a")
+    few, many = read_advice(folder, 20, 200), read_advice(folder, 60, 600)
+    assert 0 < few.own_weight < many.own_weight < 1 - LEAST_ADVICE
+    assert read_advice(folder, 1000, 20_000) is None
+    assert read_advice(None, 20, 200) is None
+
+
+# In training.
+
+
+def test_what_is_learned_is_joined_with_its_adviser(labelled, tmp_path):
+    alone = learn_by_evidence(*labelled, PLAN)
+    advised = learn_by_evidence(*labelled, replace(PLAN, adviser=keep(tmp_path / "a")))
+    ours, theirs = alone.network.state_dict(), advised.network.state_dict()
+    assert all(torch.equal(ours[key], theirs[key]) for key in ours)
+    assert torch.equal(theirs["adviser.points.0.last.bias"], OTHER.points[0].last.bias)
+    assert advised.summary["adviser"] == "a"
+    assert advised.summary["own_weight"] == advised.network.settings.own_weight
+    assert "adviser" not in alone.summary
+    assert alone.network.adviser is None
+
+
+def test_where_nothing_can_be_tried_the_thresholds_are_those_of_the_adviser(labelled, tmp_path):
+    plan = replace(PLAN, adviser=keep(tmp_path / "a"), val_fraction=0.0)
+    named = learn_by_evidence(*labelled, plan).rules
+    assert (named.p_tau, named.p_tau_merge) == (RULES.p_tau, 0.7)
+    free = learn_by_evidence(*labelled, replace(plan, tune=("p_tau",))).rules
+    assert (free.p_tau, free.p_tau_merge) == (0.8, 0.7)
+
+
+def test_the_usual_p_tau_lies_between_that_of_one_alone_and_of_the_adviser():
+    assert advise(0.0).usual_p_tau(0.55) == pytest.approx(0.8)
+    assert advise(1.0).usual_p_tau(0.55) == pytest.approx(0.55)
+    assert 0.55 < advise(0.5).usual_p_tau(0.55) < 0.8
+
+
+def test_an_adviser_of_the_papers_kind_is_refused(labelled, tmp_path):
+    folder = keep(tmp_path / "paper", Lander(NetworkSettings(16, hidden=8)), p_tau_merge=None)
+    with pytest.raises(ModelError, match='method="paper", an adviser has to be of "evidence"'):
+        learn_by_evidence(*labelled, replace(PLAN, adviser=folder))
+
+
+def test_a_checkpoint_is_not_taken_up_under_another_adviser(labelled, tmp_path):
+    one = replace(PLAN, adviser=keep(tmp_path / "a"))
+    before = fingerprint(*labelled, one)
+    weights = next((tmp_path / "a").glob("*.safetensors"))
+    held = weights.read_bytes()
+    weights.write_bytes(held[:-1] + bytes([held[-1] ^ 1]))
+    assert fingerprint(*labelled, one) != before
+
+
+def test_who_trains_an_advised_model_further_leaves_its_adviser_behind(tmp_path):
+    folder = keep(tmp_path / "advised", advise(0.5).join(OWN))
+    begun = begin_network(replace(PLAN, start=folder))
+    assert begun.adviser is None
+    assert begun.settings == PLAN.network
+
+
+# As a user meets it.
+
+
+def test_the_box_advises_unless_one_says_otherwise(labelled, tmp_path):
+    for asked, taken in (("auto", str(BOX)), ("box", str(BOX)), ("nothing", None)):
+        assert make_plan(HiLander(adviser=asked), *labelled).adviser == taken
+    assert make_plan(HiLander(adviser=tmp_path), *labelled).adviser == str(tmp_path)
+    with pytest.raises(SettingError, match=r"adviser=.*bxo. is no folder"):
+        make_plan(HiLander(adviser=tmp_path / "bxo"), *labelled)
+    with pytest.raises(SettingError, match=r"adviser=.box. is for method=.evidence."):
+        make_plan(HiLander(method="paper", adviser="box"), *labelled)
+
+
+def test_an_advised_model_is_saved_and_loaded_whole(labelled, tmp_path):
+    model = HiLander(hidden=8, learning=LEARNING, p_tau=0.5, device="cpu").fit(*labelled)
+    again = HiLander.load(model.save(tmp_path / "m"), device="cpu")
+    assert again.network_.settings == model.network_.settings
+    assert again.network_.settings.adviser.few_points > 0
+    np.testing.assert_array_equal(again.predict(labelled[0]), model.predict(labelled[0]))
+
+
+def test_a_handful_of_identities_is_no_reason_to_group_worse_than_the_box():
+    train = make_identities(n_identities=6, size=12, dim=32, spread=1.0, seed=0)
+    X, y = make_identities(n_identities=100, size=12, dim=32, spread=1.0, seed=1)
+    advised = HiLander(learning=LEARNING, device="cpu").fit(*train)
+    assert 0 < advised.network_.settings.own_weight < 0.3
+    assert advised.score(X, y) > HiLander.pretrained().score(X, y) > 0.8
+
+
+def test_the_command_takes_an_adviser_and_says_which_it_was(labelled, tmp_path, capsys):
+    np.savez(tmp_path / "train.npz", features=labelled[0], labels=labelled[1])
+    usual = ["train", f"{tmp_path}/train.npz", "--epochs", "2", "--p-tau", "0.5", "--quiet"]
+    assert main([*usual, "-o", f"{tmp_path}/alone", "--adviser", "nothing"]) == 0
+    assert main([*usual, "-o", f"{tmp_path}/both", "--adviser", f"{tmp_path}/alone"]) == 0
+    assert HiLander.load(tmp_path / "alone").network_.adviser is None
+    assert HiLander.load(tmp_path / "both").network_.adviser is not None
+    assert main(["info", f"{tmp_path}/both", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["adviser"] == "alone"
+    assert 0 < told["own_weight"] < 1
+    assert main([*usual, "-o", f"{tmp_path}/p", "--method", "paper", "--adviser", "box"]) == 2
+    assert "--adviser box is for --method evidence" in capsys.readouterr().err
