@@ -54,21 +54,17 @@ class EvidencePredictor:
         background = self._background
         if not super_nodes or background is None:
             background = self.begin(nodes.identity)
-        opinions = [
-            (weight, self._ask(network, graph, nodes, background))
-            for weight, network in self._asked
-        ]
+        opinions, shown = [], {}
+        for weight, network in self._asked:
+            beside_others = super_nodes and network.settings.beside_others
+            if beside_others not in shown:  # of points all networks see the same
+                shown[beside_others] = EdgeEvidence(
+                    graph, nodes, background, beside_others=beside_others
+                )
+            ready = network.to(choose_device(self.device)).eval()
+            opinions.append((weight, ready.judge_blocks(graph, shown[beside_others])))
         linkage = join_copies(graph, weigh_opinions(opinions))
         return EdgeScores(linkage, edge_density(graph.affinity, linkage))
-
-    def _ask(
-        self, network: EvidenceNetwork, graph: KnnGraph, nodes: Nodes, background: Background
-    ) -> FloatArray:
-        """Linkage as one network sees it, shape (n_nodes, k)."""
-        ready = network.to(choose_device(self.device)).eval()
-        beside_others = ready.settings.beside_others
-        evidence = EdgeEvidence(graph, nodes, background, beside_others=beside_others)
-        return ready.judge_blocks(graph, evidence)
 
 
 def weigh_opinions(opinions: Sequence[tuple[float, FloatArray]]) -> FloatArray:
