@@ -76,12 +76,14 @@ class Judge:
         self.scores = [remember_first(EvidencePredictor(network, device)) for _ in self.graphs]
 
     def choose(
-        self, pull: float = _PULL, usual: float = USUAL_P_TAU
+        self, careful: float = 0.0, pull: float = _PULL, usual: float = USUAL_P_TAU
     ) -> tuple[Rules, list[dict[str, Any]]]:
         """Choose p_tau for the points, then that of the merges; the table holds all tries.
 
         Parameters
         ----------
+        careful : float
+            What of F may be given up for more careful merges.
         pull, usual : float
             As for `find_peak`: the pull is less where there are more sets to judge by.
         """
@@ -89,7 +91,7 @@ class Judge:
         table = [self.try_rules(replace(cautious, p_tau=p_tau)) for p_tau in P_TAU_GRID]
         chosen = replace(cautious, p_tau=find_peak(table, pull, usual))
         merges = [self.try_rules(replace(chosen, p_tau_merge=p_tau)) for p_tau in MERGE_GRID]
-        chosen = replace(chosen, p_tau_merge=take_careful(merges, "p_tau_merge"))
+        chosen = replace(chosen, p_tau_merge=take_careful(merges, "p_tau_merge", careful))
         return chosen, table + merges
 
     def try_rules(self, rules: Rules) -> dict[str, Any]:
@@ -138,10 +140,10 @@ def find_peak(rows: list[dict[str, Any]], pull: float = _PULL, usual: float = US
     return round(float(1 / (1 + np.exp(-peak))), 2)
 
 
-def take_careful(rows: list[dict[str, Any]], name: str) -> float:
-    """The threshold of the best try, and of equals the most careful."""
+def take_careful(rows: list[dict[str, Any]], name: str, spare: float = 0.0) -> float:
+    """The most careful threshold whose try is at most `spare` below the best."""
     best = max(row["f"] for row in rows)
-    return float(max(row[name] for row in rows if row["f"] >= best))
+    return float(max(row[name] for row in rows if row["f"] >= best - spare))
 
 
 def make_validation_episodes(

@@ -157,6 +157,15 @@ def test_of_merges_the_best_is_taken_and_of_equals_the_most_careful():
     assert take_careful(rows(0.8, 0.8, 0.8), "p_tau_merge") == MERGE_GRID[2]
 
 
+def test_a_little_of_f_may_be_given_up_for_more_careful_merges(labelled, network):
+    rows = [{"p_tau_merge": tau, "f": f} for tau, f in ((0.4, 0.8), (0.6, 0.795), (0.9, 0.75))]
+    assert take_careful(rows, "p_tau_merge", 0.01) == 0.6
+    assert take_careful(rows, "p_tau_merge", 0.001) == 0.4
+    assert take_careful(rows, "p_tau_merge", 0.1) == 0.9
+    judge = Judge(network, [labelled], RULES, most_points=60)
+    assert judge.choose(careful=1.0)[0].p_tau_merge == max(MERGE_GRID)
+
+
 def test_validation_knows_the_sizes_at_hand_and_many_identities_as_hard_as_the_real(labelled):
     made = make_validation_episodes(labelled, np.random.default_rng(0), 1000)
     whole = rows_of(labelled)
