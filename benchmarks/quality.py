@@ -194,6 +194,8 @@ def cluster_by_few(
     network, _ = train_evidence(everything, plan, stages, "train")
     clusters = {}
     for variant, advice in ((ALONE, None), (BESIDE, read_left_out_box(name, seed, labels))):
+        model.adviser = "nothing" if advice is None else "box"
+        model.preparation_ = prepare(model, features, labels, plan.rules.k)
         model.network_ = network if advice is None else advice.join(network)
         if trial is not None:
             model.rules_, _ = judge_trial(trial, everything, held, plan, stages, advice)

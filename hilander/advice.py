@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hilander.evidence_training import EvidencePlan
 
 LEVEL = 245.0  # geometric mean of identities and points at which both weigh the same
+LEVEL_IDENTITIES = 30  # at which it weighs no more than the adviser, however many points
 LEAST_ADVICE = 0.2  # a weight below which an adviser is not worth asking
 
 
@@ -67,9 +68,14 @@ class Advice:
 
 
 def weigh_learned(n_identities: int, n_points: int) -> float:
-    """What the learned network weighs beside an adviser: more with more that it learned from."""
+    """What the learned network weighs beside an adviser: more with more that it learned from.
+
+    Many points of two or three identities are still two or three identities.
+    """
     learned_from = math.sqrt(n_identities * n_points)
-    return learned_from / (learned_from + LEVEL)
+    return min(
+        learned_from / (learned_from + LEVEL), n_identities / (n_identities + LEVEL_IDENTITIES)
+    )
 
 
 def read_advice(folder: str | None, n_identities: int, n_points: int) -> Advice | None:

@@ -179,6 +179,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         -------
         self : HiLander
         """
+        from hilander.own_preparation import suit_preparation
         from hilander.plans import learn, make_plan, prepare
 
         points = read_points(X)
@@ -194,9 +195,10 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         see_columns(self, X, points, reset=True)
         self._keep(learned, preparation)
         if self.verbose:
-            prepared = preparation.describe()
-            print(f"hilander: embeddings are {prepared}; p_tau = {self.rules_.p_tau:g}")
-        self.hierarchy_ = Hierarchy.of_steps(self._walk(preparation.apply(points), self.rules_))
+            told = preparation.describe()
+            print(f"hilander: embeddings are {told}; p_tau = {self.rules_.p_tau:g}")
+        prepared = suit_preparation(self, points, self.rules_).apply(points)
+        self.hierarchy_ = Hierarchy.of_steps(self._walk(prepared, self.rules_))
         self.labels_ = self.hierarchy_.labels(-1)
         return self
 

@@ -57,10 +57,13 @@ def suit_preparation(
     """
     chosen = model.preparation_
     if isinstance(chosen, OwnPreparation):
-        chosen = replace(learn_preparation(points, chosen.centre), own=True)
-        asked = model.whiten is True or (model.whiten == "auto" and graph is None)
+        learnt = learn_preparation(points, chosen.centre)
+        chosen = replace(learnt, own=True, whitens_own=model.whiten is not False)
+    if chosen.whitens_own and chosen.transform is None:
+        asked = model.whiten is True or graph is None
         if asked and points.shape[1] <= MOST_FEATURES:
             chosen = whiten_by_clusters(model, points, chosen, rules)
+        chosen = replace(chosen, whitens_own=chosen.transform is not None)
     if work is not None:
         work.preparation = chosen.describe()
     return chosen

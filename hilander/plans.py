@@ -25,7 +25,7 @@ from hilander.partition import DECODERS, check_decoder
 from hilander.training import Learned, TrainingPlan, learn_to_cluster
 from hilander.tree import Rules, Scorer
 from hilander.tree.rules import FEWEST_K, fit_k
-from hilander.whitening_choice import choose_whitening
+from hilander.whitening_choice import can_judge_whitening, choose_whitening
 
 if TYPE_CHECKING:
     from hilander.estimator import HiLander
@@ -111,7 +111,7 @@ def choose_model(parameter: str, asked: str | Path, *, auto: str) -> str | None:
         return None
     if asked == "box":
         return str(BOX)
-    if not Path(asked).is_dir():
+    if not isinstance(asked, str | Path) or not Path(asked).is_dir():
         raise SettingError(
             f"{parameter}={str(asked)!r} is no folder; "
             'use "auto", "box", "nothing" or the folder of a model'
@@ -169,6 +169,8 @@ def prepare(model: HiLander, points: FloatArray, labels: IntArray, k: int) -> Pr
     preparation = learn_preparation(points, model.centre, labels=labels)
     if model.whiten is False or (model.whiten == "auto" and model.method == "paper"):
         return preparation
+    if model.whiten == "auto" and model.adviser != "nothing" and not can_judge_whitening(labels):
+        return replace(preparation, whitens_own=True)  # as its adviser would do
     prepared = preparation.apply(points)
     ridge: float | None = SURE_RIDGE
     if model.whiten == "auto":

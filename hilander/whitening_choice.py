@@ -53,6 +53,11 @@ def choose_whitening(
     return ridges[int(gains.argmax())] if gains.max() > least_gain else None
 
 
+def can_judge_whitening(labels: IntArray) -> bool:
+    """Whether there are enough identities for one half to teach a whitening and one to judge."""
+    return len(np.unique(labels)) >= 2 * FEWEST_SOURCES
+
+
 def rank_edges(episode: Episode, k: int) -> float:
     """How well affinity ranks edges within identities before others: average precision."""
     graph = build_knn_graph(episode.features, k)

@@ -169,6 +169,45 @@ def test_a_handful_of_identities_is_no_reason_to_group_worse_than_the_box():
     assert advised.score(X, y) > HiLander.pretrained().score(X, y) > 0.8
 
 
+def test_labels_too_few_to_judge_whitening_leave_it_to_each_set(labelled, tmp_path):
+    X, y = labelled
+    few = y < 12
+    quick = {"hidden": 8, "learning": LEARNING, "p_tau": 0.5, "device": "cpu"}
+    model = HiLander(**quick).fit(X[few], y[few])
+    assert model.preparation_.whitens_own
+    assert "own clusters where that helps" in model.preparation_.describe()
+    assert HiLander.load(model.save(tmp_path / "m")).preparation_.whitens_own
+    assert not HiLander(**quick, adviser="nothing").fit(X[few], y[few]).preparation_.whitens_own
+    assert not HiLander(**quick).fit(X, y).preparation_.whitens_own
+
+
+def test_a_stretched_space_is_whitened_with_a_handful_of_identities_too():
+    rng = np.random.default_rng(0)
+    stretch = np.where(np.arange(48) < 12, 3.0, 0.3)
+
+    def draw(n):
+        y = np.repeat(np.arange(n), 20)
+        return rng.normal(size=(n, 48))[y] + rng.normal(size=(len(y), 48)) * stretch, y
+
+    train, (X, y) = draw(4), draw(60)
+    model = HiLander(learning=LEARNING, device="cpu").fit(*train)
+    box = HiLander.pretrained().score(X, y)
+    plain = HiLander.pretrained().set_params(whiten=False).score(X, y)
+    assert box > plain + 0.1  # or there would be nothing to lose
+    assert model.score(X, y) > box - 0.05
+
+
+def test_two_identities_of_many_points_are_still_two_identities():
+    assert weigh_learned(2, 10_000) < weigh_learned(10, 1_000)
+
+
+@pytest.mark.parametrize("name", ["start", "adviser"])
+@pytest.mark.parametrize("value", [None, 5, True])
+def test_what_is_no_model_at_all_is_refused_by_name(labelled, name, value):
+    with pytest.raises(SettingError, match=f"{name}=.*is no folder; use"):
+        make_plan(HiLander(**{name: value}), *labelled)
+
+
 def test_the_command_takes_an_adviser_and_says_which_it_was(labelled, tmp_path, capsys):
     np.savez(tmp_path / "train.npz", features=labelled[0], labels=labelled[1])
     usual = ["train", f"{tmp_path}/train.npz", "--epochs", "2", "--p-tau", "0.5", "--quiet"]

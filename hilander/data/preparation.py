@@ -61,12 +61,16 @@ class Preparation:
         A linear map of the prepared rows, such as whitening, normalised again after it.
     own : bool
         Whether it was learnt from the very set that it prepares, without labels.
+    whitens_own : bool
+        Whether each set is whitened within its own clusters, where that helps: labels were too
+        few to say.
     """
 
     mean: FloatArray | None
     normalise: bool = True
     transform: FloatArray | None = None
     own: bool = False
+    whitens_own: bool = False
 
     def __post_init__(self) -> None:
         self._check_transform()
@@ -152,8 +156,10 @@ class Preparation:
         -------
         text : str
         """
-        within = "its own clusters" if self.own else "identities"
-        whitened = "" if self.transform is None else f", whitened within {within}"
+        within = "its own clusters" if self.own or self.whitens_own else "identities"
+        whitened = f", whitened within {within}"
+        if self.transform is None:
+            whitened = f"{whitened} where that helps" if self.whitens_own else ""
         return self._describe_centring() + whitened
 
     def _describe_centring(self) -> str:

@@ -21,7 +21,7 @@ from hilander.graph import (
 from hilander.model.device import choose_device
 from hilander.model.evidence_network import EvidenceNetwork
 
-_LEAST = 1e-6  # a probability below which no network is believed
+_LEAST = 0.0025  # a probability below which none is believed: few identities make overconfident
 
 
 class EvidencePredictor:
