@@ -18,7 +18,7 @@ from hilander.data import (
     encode_known,
 )
 from hilander.errors import SettingError
-from hilander.estimator_input import check_fitted, read_points, see_columns
+from hilander.estimator_input import check_fitted, describe_fit, read_points, see_columns
 from hilander.graph import KnnGraph, build_knn_graph, check_k
 from hilander.tree import Hierarchy, LevelStep, Rules, walk_levels
 from hilander.validation import bcubed_f
@@ -195,8 +195,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         see_columns(self, X, points, reset=True)
         self._keep(learned, preparation)
         if self.verbose:
-            told = preparation.describe()
-            print(f"hilander: embeddings are {told}; p_tau = {self.rules_.p_tau:g}")
+            print(describe_fit(self))
         prepared = suit_preparation(self, points, self.rules_).apply(points)
         self.hierarchy_ = Hierarchy.of_steps(self._walk(prepared, self.rules_))
         self.labels_ = self.hierarchy_.labels(-1)

@@ -64,3 +64,12 @@ def see_columns(model: HiLander, X: Any, points: FloatArray, *, reset: bool) -> 
     if reset or hasattr(model, "n_features_in_"):
         named = X if has_names(X) else points
         validate_data(model, named, reset=reset, skip_check_array=True)
+
+
+def describe_fit(model: HiLander) -> str:
+    """What a fit has decided, in one line."""
+    told = f"embeddings are {model.preparation_.describe()}; p_tau = {model.rules_.p_tau:g}"
+    if "adviser" in model.summary_:
+        share = 1 - model.summary_["own_weight"]
+        told += f"; advised by the model {model.summary_['adviser']!r}, which weighs {share:.0%}"
+    return f"hilander: {told}"

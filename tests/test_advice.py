@@ -218,6 +218,9 @@ def test_the_command_takes_an_adviser_and_says_which_it_was(labelled, tmp_path, 
     assert main(["info", f"{tmp_path}/both", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["adviser"] == "alone"
+    loud = [one for one in usual if one != "--quiet"]
+    assert main([*loud, "-o", f"{tmp_path}/loud"]) == 0
+    assert "advised by the model 'box', which weighs" in capsys.readouterr().out
     assert 0 < told["own_weight"] < 1
     assert main([*usual, "-o", f"{tmp_path}/p", "--method", "paper", "--adviser", "box"]) == 2
     assert "--adviser box is for --method evidence" in capsys.readouterr().err

@@ -11,6 +11,7 @@ from hilander.data.labels import is_missing
 from hilander.errors import EmbeddingError, EmbeddingTypeError
 
 _NUMBER_KINDS = "fiub"
+NOT_FEATURES = ("id", "ids", "label", "labels")  # as in files, whatever they hold
 _MOST_SHOWN = 5
 
 
@@ -128,6 +129,11 @@ def _check_columns(frame: Any, name: str) -> None:
         raise EmbeddingError(
             f"{name} column {column!r} holds {held}, expected numbers; pass only the feature "
             f"columns: {name}.drop(columns=[{', '.join(map(repr, odd))}])"
+        )
+    if named := [column for column in frame.columns if column in NOT_FEATURES]:
+        raise EmbeddingError(
+            f"{name} has a column {named[0]!r} among its features, expected features only; "
+            f"leave it out: {name}.drop(columns=[{', '.join(map(repr, named))}])"
         )
 
 

@@ -221,3 +221,12 @@ def test_the_data_room_imports_no_heavy_library():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("column", ["id", "label"])
+def test_a_number_that_is_no_feature_is_refused_by_the_name_of_its_column(column):
+    frame = pd.DataFrame(np.eye(4, 3, dtype=np.float32), columns=["f0", "f1", "f2"])
+    frame.insert(0, column, range(4))
+    with pytest.raises(EmbeddingError, match=rf"column '{column}' among .*drop\(columns="):
+        as_embeddings(frame)
+    assert as_embeddings(frame.drop(columns=[column])).shape == (4, 3)
