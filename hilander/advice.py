@@ -7,7 +7,6 @@ log-odds averaged. The more there is to learn from, the less the adviser weighs.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,9 +21,9 @@ from hilander.tree import Rules
 if TYPE_CHECKING:
     from hilander.evidence_training import EvidencePlan
 
-LEVEL = 245.0  # geometric mean of identities and points at which both weigh the same
-LEVEL_IDENTITIES = 30  # at which it weighs no more than the adviser, however many points
-LEAST_ADVICE = 0.2  # a weight below which an adviser is not worth asking
+LEVEL_POINTS = 1000  # from which the learned network weighs as much as its adviser
+LEVEL_IDENTITIES = 12  # below which it weighs less, however many points there are
+LEAST_ADVICE = 0.25  # a weight below which an adviser is not worth asking
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,10 +71,9 @@ def weigh_learned(n_identities: int, n_points: int) -> float:
 
     Many points of two or three identities are still two or three identities.
     """
-    learned_from = math.sqrt(n_identities * n_points)
-    return min(
-        learned_from / (learned_from + LEVEL), n_identities / (n_identities + LEVEL_IDENTITIES)
-    )
+    by_points = n_points / (n_points + LEVEL_POINTS)
+    by_identities = n_identities**2 / (n_identities**2 + LEVEL_IDENTITIES**2)
+    return min(by_points, by_identities)
 
 
 def read_advice(folder: str | None, n_identities: int, n_points: int) -> Advice | None:

@@ -71,8 +71,8 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         `hilander.model.learning` for "paper".
     start, adviser : {"auto", "box", "nothing"} or path
         For "evidence", the model in the box, none, or the folder of one of yours: to begin with
-        ("auto": none), and to ask besides what is learned, the less the more identities there are
-        ("auto": the box).
+        ("auto": none), and to ask besides what is learned, the less the more there is to learn
+        from ("auto": the box).
     val_fraction : float
         Share of the identities set aside to choose what is "auto".
     tune_k : bool

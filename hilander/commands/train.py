@@ -171,8 +171,8 @@ def _add_learning(group: Any) -> None:
         "--adviser",
         default="auto",
         metavar="{auto,box,nothing} or FOLDER",
-        help="a model that is asked besides the one that is trained, the less the more identities "
-        "there are to learn from (evidence; default: auto, which is box)",
+        help="a model that is asked besides the one that is trained, the less the more there is "
+        "to learn from (evidence; default: auto, which is box)",
     )
     group.add_argument(
         "--optimizer",
