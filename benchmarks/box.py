@@ -50,7 +50,7 @@ from hilander.evidence_judging import Judge
 from hilander.evidence_training import EvidencePlan, train_on_episodes
 from hilander.graph import build_knn_graph
 from hilander.model.evidence_learning import EvidenceLearning
-from hilander.model.evidence_network import EvidenceNetwork, EvidenceSettings
+from hilander.model.evidence_network import EvidenceNetwork, EvidenceSettings, put_inside
 from hilander.peers.method import Problem
 from hilander.peers.registry import PEERS
 from hilander.plans import DEFAULT_P_TAU
@@ -127,10 +127,7 @@ def train_box(left_out: str | None, seed: int, verbose: bool = False) -> HiLande
 
 def join_networks(many: EvidenceNetwork, few: EvidenceNetwork) -> EvidenceNetwork:
     """One network that judges sets of few points by the second, all others by the first."""
-    joined = EvidenceNetwork(replace(many.settings, few_points=FEW_POINTS))
-    of_few = {f"few.{name}": value for name, value in few.state_dict().items()}
-    joined.load_state_dict(many.state_dict() | of_few)
-    return joined.eval()
+    return put_inside(replace(many.settings, few_points=FEW_POINTS), many, "few", few)
 
 
 def choose_thresholds(

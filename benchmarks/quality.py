@@ -44,13 +44,14 @@ from hilander.evidence_training import (
     Seen,
     Sight,
     begin_network,
-    judge_trial,
+    choose_rules,
     look_at_clusters,
     look_at_merged,
     make_training_episodes,
     train_evidence,
     train_on_clusters,
     train_on_points,
+    train_trial,
 )
 from hilander.graph import build_knn_graph
 from hilander.model.evidence_network import EvidenceNetwork
@@ -189,18 +190,14 @@ def cluster_by_few(
     model.preparation_ = prepare(model, features, labels, plan.rules.k)
     everything = Episode(model.preparation_.apply(features), labels)
     held, stages = choose_held_out(labels, plan), Stages(None, "", False)
-    known = Episode(everything.features[~held], labels[~held])
-    trial = train_evidence(known, plan, stages, "validate")[0] if held.any() else None
+    trial = train_trial(everything, held, plan, stages) if held.any() else None
     network, _ = train_evidence(everything, plan, stages, "train")
     clusters = {}
     for variant, advice in ((ALONE, None), (BESIDE, read_left_out_box(name, seed, labels))):
         model.adviser = "nothing" if advice is None else "box"
         model.preparation_ = prepare(model, features, labels, plan.rules.k)
         model.network_ = network if advice is None else advice.join(network)
-        if trial is not None:
-            model.rules_, _ = judge_trial(trial, everything, held, plan, stages, advice)
-        else:
-            model.rules_ = plan.rules if advice is None else advice.suit(plan)
+        model.rules_, _ = choose_rules(everything, held, plan, stages, advice, trial)
         clusters[variant] = model.predict(test)
     return clusters
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hilander.errors import ModelError
-from hilander.model.evidence_network import EvidenceNetwork
+from hilander.model.evidence_network import EvidenceNetwork, put_inside
 from hilander.model.weights import read_model
 from hilander.tree import Rules
 
@@ -49,10 +49,7 @@ class Advice:
         settings = replace(
             network.settings, adviser=self.network.settings, own_weight=self.own_weight
         )
-        joined = EvidenceNetwork(settings)
-        advising = {f"adviser.{name}": value for name, value in self.network.state_dict().items()}
-        joined.load_state_dict(network.state_dict() | advising)
-        return joined.eval()
+        return put_inside(settings, network, "adviser", self.network)
 
     def suit(self, plan: EvidencePlan) -> Rules:
         """The plan's rules where nothing could be tried: the adviser's thresholds, if not set."""

@@ -166,24 +166,16 @@ def choose_rules(
     plan: EvidencePlan,
     stages: Stages,
     advice: Advice | None = None,
+    trial: EvidenceNetwork | None = None,
 ) -> tuple[Rules, list[dict[str, Any]]]:
-    """The plan's rules with thresholds chosen on held-out identities, and what was tried."""
+    """The plan's rules with thresholds chosen on held-out identities, and what was tried.
+
+    The trial is a network that has not seen those; it is trained if there is none yet.
+    """
     if not held_out.any():
         return advice.suit(plan) if advice is not None else plan.rules, []
-    known = Episode(episode.features[~held_out], episode.labels[~held_out])
-    trial, _ = train_evidence(known, plan, stages, "validate")
-    return judge_trial(trial, episode, held_out, plan, stages, advice)
-
-
-def judge_trial(
-    trial: EvidenceNetwork,
-    episode: Episode,
-    held_out: BoolArray,
-    plan: EvidencePlan,
-    stages: Stages,
-    advice: Advice | None = None,
-) -> tuple[Rules, list[dict[str, Any]]]:
-    """Thresholds for a network like this one, which has not seen the held-out identities."""
+    if trial is None:
+        trial = train_trial(episode, held_out, plan, stages)
     unseen = Episode(episode.features[held_out], episode.labels[held_out])
     judge = Judge(
         trial if advice is None else advice.join(trial),
@@ -193,6 +185,14 @@ def judge_trial(
     )  # fmt: skip
     usual = USUAL_P_TAU if advice is None else advice.usual_p_tau(USUAL_P_TAU)
     return judge.choose(usual=usual)
+
+
+def train_trial(
+    episode: Episode, held_out: BoolArray, plan: EvidencePlan, stages: Stages
+) -> EvidenceNetwork:
+    """A network that has seen all but the held-out identities."""
+    known = Episode(episode.features[~held_out], episode.labels[~held_out])
+    return train_evidence(known, plan, stages, "validate")[0]
 
 
 def run_side_by_side(*courses: Callable[[], Any], stages: Stages, device: str) -> list[Any]:

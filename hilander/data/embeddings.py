@@ -7,11 +7,11 @@ import numpy.typing as npt
 
 from hilander.data.arrays import FloatArray, drop_pages, row_blocks
 from hilander.data.arrow import matrix_from_arrow
+from hilander.data.label_files import ID_COLUMNS, LABEL_COLUMNS
 from hilander.data.labels import is_missing
 from hilander.errors import EmbeddingError, EmbeddingTypeError
 
 _NUMBER_KINDS = "fiub"
-NOT_FEATURES = ("id", "ids", "label", "labels")  # as in files, whatever they hold
 _MOST_SHOWN = 5
 
 
@@ -130,7 +130,7 @@ def _check_columns(frame: Any, name: str) -> None:
             f"{name} column {column!r} holds {held}, expected numbers; pass only the feature "
             f"columns: {name}.drop(columns=[{', '.join(map(repr, odd))}])"
         )
-    if named := [column for column in frame.columns if column in NOT_FEATURES]:
+    if named := [column for column in frame.columns if column in ID_COLUMNS + LABEL_COLUMNS]:
         raise EmbeddingError(
             f"{name} has a column {named[0]!r} among its features, expected features only; "
             f"leave it out: {name}.drop(columns=[{', '.join(map(repr, named))}])"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hilander.data.label_files import join_by_id, read_text_labels
+from hilander.data.label_files import ID_COLUMNS, LABEL_COLUMNS, join_by_id, read_text_labels
 from hilander.data.parquet import read_parquet_column, read_parquet_vectors
 from hilander.data.pickles import read_pickle_arrays
 from hilander.data.wide_tables import read_text_table
@@ -25,9 +25,7 @@ EMBEDDING_SUFFIXES = (".npy", ".npz", ".parquet", ".csv", ".tsv", ".pkl", ".pick
 LABEL_SUFFIXES = (".npy", ".npz", ".parquet", ".pkl", ".pickle", ".csv", ".tsv", ".txt")
 TABLE_SUFFIXES = (".parquet", ".csv")
 _FEATURE_KEYS = ("features", "embeddings", "X")
-_ID_KEYS = ("id", "ids")
 _LABEL_KEYS = ("labels", "label", "y")
-_LABEL_COLUMNS = ("label", "labels")
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +99,7 @@ def read_embeddings(
         return EmbeddingFile(
             read_parquet_vectors(source, features, (ids, labels)),
             read_parquet_column(source, ids, ("id",)),
-            read_parquet_column(source, labels, _LABEL_COLUMNS),
+            read_parquet_column(source, labels, LABEL_COLUMNS),
             source,
         )
     if suffix in (".csv", ".tsv"):
@@ -110,7 +108,7 @@ def read_embeddings(
         arrays = _load_npz(source)
         return EmbeddingFile(
             _pick_features(source, arrays, features),
-            _pick(source, arrays, ids, _ID_KEYS),
+            _pick(source, arrays, ids, ID_COLUMNS),
             _pick(source, arrays, labels, _LABEL_KEYS),
             source,
         )
@@ -237,12 +235,12 @@ def _labels_and_ids(
     if suffix in (".csv", ".tsv", ".txt"):
         return read_text_labels(source, column, n_rows, has_ids=has_ids)
     if suffix == ".parquet":
-        labels = read_parquet_column(source, column, _LABEL_COLUMNS)
+        labels = read_parquet_column(source, column, LABEL_COLUMNS)
         own_ids = read_parquet_column(source, None, ("id",)) if has_ids else None
     elif suffix == ".npz":
         arrays = _load_npz(source)
         labels = _pick(source, arrays, column, _LABEL_KEYS)
-        own_ids = _pick(source, arrays, None, _ID_KEYS)
+        own_ids = _pick(source, arrays, None, ID_COLUMNS)
     elif suffix == ".npy":
         labels, own_ids = _load_npy(source), None
     else:

@@ -11,8 +11,9 @@ from hilander.errors import FileFormatError, LabelError
 
 AnyArray = npt.NDArray[Any]
 
-_LABEL_WORDS = ("label", "labels", "y", "identity", "class", "cluster")
-_ID_WORDS = ("id", "ids")
+ID_COLUMNS = ("id", "ids")  # as every kind of file names them
+LABEL_COLUMNS = ("label", "labels")
+_LABEL_WORDS = (*LABEL_COLUMNS, "y", "identity", "class", "cluster")
 
 
 def read_text_labels(
@@ -128,7 +129,7 @@ def _read_rows(source: Path) -> list[list[str]]:
 
 def _header(rows: list[list[str]], column: str | None, n_rows: int | None) -> list[str] | None:
     first = [cell.strip() for cell in rows[0]]
-    if column is not None or any(cell.lower() in _LABEL_WORDS + _ID_WORDS for cell in first):
+    if column is not None or any(cell.lower() in _LABEL_WORDS + ID_COLUMNS for cell in first):
         return first
     if len(rows) < 2 or len(rows) == n_rows:
         return None
@@ -152,7 +153,7 @@ def _label_position(
     for word in _LABEL_WORDS:
         if word in lowered:
             return lowered.index(word)
-    others = [at for at in range(width) if not lowered or lowered[at] not in _ID_WORDS]
+    others = [at for at in range(width) if not lowered or lowered[at] not in ID_COLUMNS]
     if len(others) == 1:
         return others[0]
     if width == 2 and header is None and has_ids:
@@ -167,7 +168,7 @@ def _id_position(header: list[str] | None, width: int, label: int, *, has_ids: b
     if header is None:
         return 0 if has_ids and width == 2 and label == 1 else None
     lowered = [cell.lower() for cell in header]
-    return next((lowered.index(word) for word in _ID_WORDS if word in lowered), None)
+    return next((lowered.index(word) for word in ID_COLUMNS if word in lowered), None)
 
 
 def _is_whole(text: str) -> bool:

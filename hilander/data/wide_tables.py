@@ -13,13 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hilander.data.label_files import as_numbers
+from hilander.data.label_files import ID_COLUMNS, LABEL_COLUMNS, as_numbers
 from hilander.errors import EmbeddingError, FileFormatError
 
 AnyArray = npt.NDArray[Any]
 
-_ID_COLUMNS = ("id", "ids")
-_LABEL_COLUMNS = ("label", "labels")
 _BLOCK_BYTES = 1 << 24  # of text at a time; a line has to fit
 _MOST_SHOWN = 8
 _SURE_COUNT = 4  # columns: a line 1, 2 or 0, 1, 2 may well be an embedding, one of 0, 1, 2, 3 not
@@ -234,8 +232,8 @@ def _read_layout(path: Path, features: str | None, ids: str | None, labels: str 
         raise FileFormatError(
             f"{path} has no rows below its header, expected embeddings; check how it was made"
         )
-    ids_at = _place(path, first, ids, _ID_COLUMNS)
-    labels_at = _place(path, first, labels, _LABEL_COLUMNS)
+    ids_at = _place(path, first, ids, ID_COLUMNS)
+    labels_at = _place(path, first, labels, LABEL_COLUMNS)
     free = ["" if at in (ids_at, labels_at) else name for at, name in enumerate(first)]
     cells = [*second, *[""] * len(first)]  # a line that is too short is told of later
     is_number = [not cell or _is_number(cell) for cell in cells[: len(first)]]

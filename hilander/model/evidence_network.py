@@ -293,6 +293,16 @@ class EvidenceNetwork(nn.Module):
         return linkage
 
 
+def put_inside(
+    settings: EvidenceSettings, network: EvidenceNetwork, name: str, part: EvidenceNetwork
+) -> EvidenceNetwork:
+    """A network of these settings with the weights of one, and of another as its part."""
+    joined = EvidenceNetwork(settings)
+    inside = {f"{name}.{key}": value for key, value in part.state_dict().items()}
+    joined.load_state_dict(network.state_dict() | inside)
+    return joined.eval()
+
+
 def take_alone(network: EvidenceNetwork) -> EvidenceNetwork:
     """The network itself, without its adviser."""
     network.adviser, network.settings = None, network.settings.alone()

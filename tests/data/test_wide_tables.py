@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -165,7 +166,7 @@ def test_a_csv_without_header_is_all_features(tmp_path):
 
 @pytest.mark.parametrize("index", [True, False])
 def test_what_pandas_writes_by_default_is_read(tmp_path, features, index):
-    frame = pytest.importorskip("pandas").DataFrame(features)
+    frame = pd.DataFrame(features)
     frame.to_csv(tmp_path / "a.csv", index=index)
     np.testing.assert_array_equal(read_embeddings(tmp_path / "a.csv").features, features)
     frame.columns = frame.columns.astype(str)
