@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -203,3 +205,19 @@ def test_steps_share_their_looks_at_points_and_differ_in_what_their_super_nodes_
 def equal(one, two):
     ours, theirs = one.state_dict(), two.state_dict()
     return all(torch.equal(ours[key], theirs[key]) for key in ours)
+
+
+@pytest.mark.parametrize("n", [6, 20])  # too few to hold any out, and enough
+def test_few_identities_group_as_fit_does_alone_and_advised(n, tiny_plan, monkeypatch):
+    from hilander import HiLander
+    from hilander.model.weights import BOX
+
+    monkeypatch.setattr(quality, "find_box", lambda *_: BOX)
+    small = {"learning": tiny_plan.learning, "device": "cpu"}
+    monkeypatch.setattr(quality, "HiLander", partial(HiLander, **small))
+    X, y = make_identities(n_identities=n, size=8, dim=16, spread=0.5, seed=0)
+    test, _ = make_identities(n_identities=30, size=8, dim=16, spread=0.5, seed=1)
+    found = quality.cluster_by_few(X, y, test, FIRST, 0)
+    for variant, adviser in (("alone", "nothing"), ("advised", "box")):
+        expected = HiLander(**small, random_state=0, adviser=adviser).fit(X, y).predict(test)
+        np.testing.assert_array_equal(found[variant], expected)
