@@ -51,6 +51,7 @@ from hilander.evidence_training import EvidencePlan, train_on_episodes
 from hilander.graph import build_knn_graph
 from hilander.model.evidence_learning import EvidenceLearning
 from hilander.model.evidence_network import EvidenceNetwork, EvidenceSettings, put_inside
+from hilander.model.gathering import Hand, gather_members
 from hilander.peers.method import Problem
 from hilander.peers.registry import PEERS
 from hilander.plans import DEFAULT_P_TAU
@@ -75,6 +76,14 @@ PULL = 0.005
 NOISE = 0.3  # more than `fit` takes: the sets to come are of other embedders
 JUDGED_POINTS = 3000
 EPOCHS = 24
+# What is learned depends on which sets are drawn. Each box has members of every draw; the fifteen
+# members of three draws are dealt to three boxes, the first of which is shipped.
+DRAWS = 3
+HANDS: tuple[Hand, ...] = (
+    ((0, 0), (0, 1), (1, 0), (1, 1), (2, 0)),
+    ((0, 2), (1, 2), (1, 3), (2, 1), (2, 2)),
+    ((0, 3), (0, 4), (1, 4), (2, 3), (2, 4)),
+)
 KEPT = ROOT / "build" / "box"
 
 
@@ -92,34 +101,47 @@ def make_plan(seed: int) -> EvidencePlan:
     )
 
 
-def train_box(left_out: str | None, seed: int, verbose: bool = False) -> HiLander:
-    """Train the model, without one domain if asked.
-
-    The thresholds are chosen on held-out identities and on generated sets that it has not seen.
-    """
-    plan = make_plan(seed)
+def train_draw(left_out: str | None, draw: int, verbose: bool = False) -> HiLander:
+    """Train both networks on one draw of the sets, without one domain if asked."""
+    plan = make_plan(draw)
     sources = read_sources(left_out, make_plan(0))
     stages, networks, history, n_points = Stages(None, "", verbose), [], [], 0
     for few in (False, True):
-        episodes = list(make_all_episodes(sources, seed, with_small=few))
+        episodes = list(make_all_episodes(sources, draw, with_small=few))
         shaped = replace(plan, network=plan.network.of_few()) if few else plan
         network, records = train_on_episodes(episodes, shaped, stages, "few" if few else "many")
         networks.append(network)
         history += records
         n_points += sum(len(one.labels) for one in episodes)
-    network = join_networks(*networks)
-    rules, table = choose_thresholds(network, sources, plan)
-    model = HiLander(random_state=seed)
-    model.network_, model.rules_, model.history_ = network, rules, history
+    trained_on = [
+        *(source.name for source in sources),
+        f"{FACE_LIKE} face-like sets",
+        f"{SHAPED + SMALL + 2 * EASY} generated sets of many shapes",
+    ]
+    model = HiLander(random_state=draw)
+    model.network_, model.rules_, model.history_ = join_networks(*networks), plan.rules, history
     model.preparation_ = OwnPreparation()
+    model.summary_ = {"name": "a draw", "trained_on": trained_on, "n_points": n_points}
+    return model
+
+
+def make_box(left_out: str | None, hand: int) -> HiLander:
+    """Deal a hand of members of every draw, trained without one domain if asked.
+
+    The thresholds are chosen on held-out identities and on generated sets that none has seen.
+    """
+    plan = make_plan(hand)
+    draws = [HiLander.load(find_draw(left_out, draw)) for draw in range(DRAWS)]
+    network = gather_members([one.network_ for one in draws], HANDS[hand])
+    rules, table = choose_thresholds(network, read_sources(left_out, make_plan(0)), plan)
+    model = HiLander(random_state=hand)
+    model.network_, model.rules_, model.preparation_ = network, rules, OwnPreparation()
+    model.history_ = [{"draw": n, **row} for n, one in enumerate(draws) for row in one.history_]
     model.summary_ = {
         "name": "in the box",
-        "trained_on": [
-            *(source.name for source in sources),
-            f"{FACE_LIKE} face-like sets",
-            f"{SHAPED + SMALL + 2 * EASY} generated sets of many shapes",
-        ],
-        "n_points": n_points,
+        "trained_on": draws[0].summary_["trained_on"],
+        "draws": DRAWS,
+        "n_points": sum(one.summary_["n_points"] for one in draws),
         "validation": table,
     }
     return model
@@ -156,11 +178,19 @@ def judge_anew(folder: Path, left_out: str | None) -> None:
     print(folder, model.rules_)
 
 
-def find_box(left_out: str, seed: int = 0) -> Path:
-    """Folder of a model trained without one domain; trained if it is not there yet."""
-    folder = KEPT / f"without-{left_out}-{seed}"
+def find_draw(left_out: str | None, draw: int) -> Path:
+    """Folder of both networks trained on one draw; trained if it is not there yet."""
+    folder = KEPT / f"draw-{left_out or 'all'}-{draw}"
     if not folder.is_dir():
-        train_box(left_out, seed).save(folder)
+        train_draw(left_out, draw).save(folder)
+    return folder
+
+
+def find_box(left_out: str, hand: int = 0) -> Path:
+    """Folder of a model trained without one domain; made if it is not there yet."""
+    folder = KEPT / f"without-{left_out}-{hand}"
+    if not folder.is_dir():
+        make_box(left_out, hand).save(folder)
     return folder
 
 
@@ -223,12 +253,12 @@ def write_score(name: str, method: str, seed: int, cluster: Callable[[Any], Any]
     print(name, method, seed, {k: row.get(k) for k in ("pairwise_f", "bcubed_f", "nmi", "error")})
 
 
-def score(seeds: int) -> None:
+def score(boxes: int) -> None:
     """Each domain left out, and the rivals beside."""
     for name in SHARED:
-        for seed in range(seeds):
-            model = HiLander.load(find_box(DOMAIN_OF[name], seed))
-            write_score(name, "in the box", seed, model.predict)
+        for hand in range(boxes):
+            model = HiLander.load(find_box(DOMAIN_OF[name], hand))
+            write_score(name, "in the box", hand, model.predict)
         for rival in RIVALS:
             write_score(name, rival, 0, partial(cluster_by_rival, rival, seed=0))
 
@@ -259,16 +289,16 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("command", choices=["train", "judge", "score", "render"])
-    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--boxes", type=int, default=1, help="of each domain, up to three")
     args = parser.parse_args(arguments)
     if args.command == "train":
-        train_box(None, seed=0).save(TARGET)
+        make_box(None, hand=0).save(TARGET)
     elif args.command == "judge":
         judge_anew(TARGET, None)
         for domain in DOMAINS:
             judge_anew(find_box(domain), domain)
     elif args.command == "score":
-        score(args.seeds)
+        score(args.boxes)
     else:
         render()
     return 0

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from benchmarks import box_sets
+from benchmarks import box, box_sets
 from benchmarks.box import FEW_POINTS, join_networks, make_plan
 from benchmarks.box_sets import (
     SMALL_POINTS,
@@ -13,7 +15,8 @@ from benchmarks.box_sets import (
     make_small_sets,
 )
 from benchmarks.shapes import _reach, draw_counts
-from hilander.data import make_identities
+from hilander import HiLander
+from hilander.data import OwnPreparation, make_identities
 from hilander.model.evidence_learning import make_evidence_network
 
 
@@ -75,3 +78,43 @@ def test_joined_networks_serve_few_points_and_many_each():
     for n_points, part in ((FEW_POINTS, few), (FEW_POINTS + 1, many)):
         ours, theirs = joined.suited_to(n_points).state_dict(), part.state_dict()
         assert all(torch.equal(ours[key], theirs[key]) for key in theirs)
+
+
+def test_every_member_of_every_draw_is_dealt_once_and_each_box_has_some_of_each():
+    dealt = [card for hand in box.HANDS for card in hand]
+    members = make_plan(0).network.members
+    assert sorted(dealt) == [(n, m) for n in range(box.DRAWS) for m in range(members)]
+    for hand in box.HANDS:
+        assert len(hand) == members
+        assert {draw for draw, _ in hand} == set(range(box.DRAWS))
+
+
+def test_a_box_has_members_of_each_draw_and_thresholds_of_its_own(monkeypatch, tmp_path):
+    def train_draw(left_out, draw):
+        assert left_out == "flowers"
+        shape = make_plan(0).network
+        parts = make_evidence_network(shape, draw), make_evidence_network(shape.of_few(), 9 + draw)
+        model = HiLander(random_state=draw)
+        model.network_, model.rules_ = join_networks(*parts), make_plan(0).rules
+        model.preparation_, model.history_ = OwnPreparation(), [{"loss": draw}]
+        model.summary_ = {"trained_on": ["one"], "n_points": 100}
+        return model
+
+    chosen = replace(make_plan(0).rules, p_tau=0.7, p_tau_merge=0.8)
+    monkeypatch.setattr(box, "KEPT", tmp_path)
+    monkeypatch.setattr(box, "train_draw", train_draw)
+    monkeypatch.setattr(box, "read_sources", lambda *_: [])
+    monkeypatch.setattr(box, "choose_thresholds", lambda *_: (chosen, [{"f": 1.0}]))
+    made = HiLander.load(box.find_box("flowers", 1))
+    assert made.rules_ == chosen
+    assert made.summary_["n_points"] == 300
+    assert [row["draw"] for row in made.history_] == [0, 1, 2]
+    for n_points, few in ((FEW_POINTS, True), (FEW_POINTS + 1, False)):
+        ours = made.network_.suited_to(n_points)
+        for at, (draw, member) in enumerate(box.HANDS[1]):
+            theirs = HiLander.load(tmp_path / f"draw-flowers-{draw}").network_.suited_to(n_points)
+            assert (theirs.settings.in_context is False) is few
+            for mine, own in zip(
+                ours.looks(super_nodes=True), theirs.looks(super_nodes=True), strict=True
+            ):
+                assert torch.equal(mine.last.weight[at], own.last.weight[member])
