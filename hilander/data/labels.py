@@ -62,9 +62,8 @@ def encode_labels(y: Any, n_rows: int | None = None) -> tuple[IntArray, npt.NDAr
 def encode_known(y: Any, n_rows: int) -> tuple[IntArray, BoolArray | slice]:
     """Number the identities of the embeddings whose identity is known.
 
-    A label of -1 beside two or more others from 0 on is scikit-learn's word for unknown; a warning
-    says how many there are. Beside one other (-1 and 1) it is an identity, as are -1 among other
-    negative labels and the text "-1".
+    A label of -1 beside others from 0 on is scikit-learn's word for unknown; a warning says how
+    many there are. Among other negative labels it is an identity, as is the text "-1".
 
     Parameters
     ----------
@@ -77,11 +76,18 @@ def encode_known(y: Any, n_rows: int) -> tuple[IntArray, BoolArray | slice]:
     codes : ndarray of shape (n_known,), int64, from 0 without a gap
     known : ndarray of shape (n_rows,), bool, or a slice of all rows
         Which embeddings the codes belong to.
+
+    Raises
+    ------
+    LabelError
+        As for `encode_labels`, and when no or one identity is left beside -1.
     """
     codes, classes = encode_labels(y, n_rows)
-    if classes.dtype.kind != "i" or len(classes) < 3 or classes[0] != -1:
+    if classes.dtype.kind != "i" or classes[0] != -1:
         return codes, slice(None)
     known = codes > 0
+    if len(classes) < 3:
+        raise LabelError(_too_few_known(n_rows, int(known.sum()), classes))
     warnings.warn(
         f"{n_rows - int(known.sum()):,} of {n_rows:,} labels are -1, which means unknown: those "
         "embeddings are grouped, but nothing is learnt from them. If -1 is an identity, give it "
@@ -89,6 +95,14 @@ def encode_known(y: Any, n_rows: int) -> tuple[IntArray, BoolArray | slice]:
         stacklevel=3,
     )
     return codes[known] - 1, known
+
+
+def _too_few_known(n_rows: int, n_known: int, classes: npt.NDArray[Any]) -> str:
+    others = f", and the other {n_known:,} name one identity only, {classes[-1]}" if n_known else ""
+    return (
+        f"{n_rows - n_known:,} of {n_rows:,} labels are -1, which means unknown{others}; need at "
+        "least 2 identities: label points of others or, if -1 is an identity, give it another label"
+    )
 
 
 def check_trainable(labels: npt.NDArray[Any]) -> None:

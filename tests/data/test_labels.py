@@ -128,15 +128,27 @@ def test_labels_of_minus_one_are_unknown(labels):
     "labels",
     [
         [0, 1, 2, 1],
-        [-1, 1, 1, -1],
         [-1, -2, 5, 6],
+        [-1, -2, -2, -1],
         [-2, 5, 6, 5],
         ["-1", "0", "1", "1"],
         [-1, "a", "b", "b"],
-        [-1, -1, -1, -1],
     ],
 )
 def test_other_labels_are_identities_all(labels):
     codes, known = encode_known(labels, 4)
     assert codes.tolist() == encode_labels(labels)[0].tolist()
     assert known == slice(None)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([-1, 7, 7, -1, -1], "3 of 5 labels are -1, which means unknown, and the other 2 name one"),
+        ([-1.0, 0, 0, 0, 0], "1 of 5 labels are -1.*one identity only, 0; need at least 2"),
+        ([-1] * 5, "5 of 5 labels are -1, which means unknown; need at least 2 identities"),
+    ],
+)
+def test_one_identity_beside_unknown_ones_is_no_second_identity(labels, message):
+    with pytest.raises(LabelError, match=f"{message}.*if -1 is an identity, give it another"):
+        encode_known(labels, 5)
