@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hilander.data.separators import find_separator, read_first_line, usual_separator
 from hilander.errors import FileFormatError, LabelError
 
 AnyArray = npt.NDArray[Any]
@@ -21,8 +22,10 @@ def read_text_labels(
 ) -> tuple[AnyArray, AnyArray | None]:
     """Read labels, and ids if there are any, from a ``.csv``, ``.tsv`` or ``.txt`` file.
 
-    The first line is a header when ``column`` is named, when it holds a usual name (id, label,
-    ...), when there is one line more than embeddings, or when it alone is not a whole number.
+    Cells are separated by a comma, or a tab in ``.tsv``; where a first line names the columns, by
+    what separates these. The first line is a header when ``column`` is named, when it holds a usual
+    name (id, label, ...), when there is one line more than embeddings, or when it alone is not a
+    whole number.
 
     Parameters
     ----------
@@ -40,7 +43,7 @@ def read_text_labels(
         int64 where all are plain whole numbers, else strings; "007" stays a string.
     ids : ndarray of shape (n_lines,), or None
     """
-    rows = _read_rows(source)
+    rows = _read_rows(source, column)
     width = len(rows[0])
     for number, row in enumerate(rows):
         if len(row) != width:
@@ -106,14 +109,13 @@ def join_by_id(source: Path, labels: AnyArray, own_ids: AnyArray, ids: AnyArray)
     return labels[np.array([row_of[key] for key in keys], dtype=np.int64)]
 
 
-def _read_rows(source: Path) -> list[list[str]]:
+def _read_rows(source: Path, column: str | None) -> list[list[str]]:
     try:
         with source.open(encoding="utf-8-sig", newline="") as stream:
             if source.suffix.lower() == ".txt":
                 rows = [[line] for line in stream.read().splitlines() if line.strip()]
             else:
-                separator = "\t" if source.suffix.lower() == ".tsv" else ","
-                lines = csv.reader(stream, delimiter=separator)
+                lines = csv.reader(stream, delimiter=_find_separator(source, column))
                 rows = [row for row in lines if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise FileFormatError(
@@ -125,6 +127,15 @@ def _read_rows(source: Path) -> list[list[str]]:
     if any("\0" in cell for cell in rows[0]):
         raise FileFormatError(f"{source} is no text file, expected UTF-8 labels; convert it")
     return rows
+
+
+def _find_separator(source: Path, column: str | None) -> str:
+    """Another one than usual only where it sets a name apart: labels may hold any character."""
+    line = read_first_line(source)
+    found, usual = find_separator(source, line), usual_separator(source)
+    names = {cell.strip(' "').lower() for cell in line.split(found)}
+    known = {*_LABEL_WORDS, *ID_COLUMNS, *([] if column is None else [column.lower()])}
+    return found if names & known else usual
 
 
 def _header(rows: list[list[str]], column: str | None, n_rows: int | None) -> list[str] | None:

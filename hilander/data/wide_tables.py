@@ -14,6 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hilander.data.label_files import ID_COLUMNS, LABEL_COLUMNS, as_numbers
+from hilander.data.separators import (
+    find_separator,
+    has_decimal_commas,
+    is_decimal_comma,
+    is_number,
+    read_first_line,
+)
 from hilander.errors import EmbeddingError, FileFormatError
 
 AnyArray = npt.NDArray[Any]
@@ -119,6 +126,9 @@ def read_text_table(
 ) -> tuple[AnyArray, AnyArray | None, AnyArray | None]:
     """Read embeddings from a ``.csv`` or ``.tsv`` file, one embedding a line.
 
+    What separates the cells is seen in the first line: a comma, a semicolon, a tab, a bar (|) or,
+    between numbers, a space.
+
     The first line is a header if it holds a word, or counts 0, 1, 2, … or 1, 2, 3, … as pandas
     does (of fewer than four columns, if whole numbers do not follow). Without a header every
     column is a feature.
@@ -177,7 +187,7 @@ def _group(names: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
     for at, name in enumerate(names):
         match = re.fullmatch(r"(.*?)([0-9]{1,9})", name, flags=re.DOTALL)
         # 0.1 and 0.2 are no names but the cells of a line that is no header.
-        if match and (not match[1] or not _is_number(name)):
+        if match and (not match[1] or not is_number(name)):
             groups.setdefault(match[1], []).append((int(match[2]), at))
     return {prefix: sorted(columns) for prefix, columns in groups.items() if len(columns) > 1}
 
@@ -212,9 +222,11 @@ def _stream(path: Path, layout: _Layout) -> Iterator[Any]:
 
 
 def _read_layout(path: Path, features: str | None, ids: str | None, labels: str | None) -> _Layout:
-    separator = "\t" if path.suffix.lower() == ".tsv" else ","
+    separator = find_separator(path, read_first_line(path))
     first, second, n_lines = _first_lines(path, separator)
     named = [name for name in (features, ids, labels) if name is not None]
+    if has_decimal_commas(first):
+        raise FileFormatError(f"{path} line {n_lines} has {_with_comma(first)}")
     if not _is_header(first, second):
         if named:
             raise FileFormatError(
@@ -236,16 +248,29 @@ def _read_layout(path: Path, features: str | None, ids: str | None, labels: str 
     labels_at = _place(path, first, labels, LABEL_COLUMNS)
     free = ["" if at in (ids_at, labels_at) else name for at, name in enumerate(first)]
     cells = [*second, *[""] * len(first)]  # a line that is too short is told of later
-    is_number = [not cell or _is_number(cell) for cell in cells[: len(first)]]
-    found = find_numbered(path, free, is_number, features)
+    are_numbers = [
+        not cell or is_number(cell) or is_decimal_comma(cell) for cell in cells[: len(first)]
+    ]
+    found = find_numbered(path, free, are_numbers, features)
     if not found:
-        wanted = "such as {0}0, {0}1, {0}2, …".format("f" if features is None else features)
-        raise FileFormatError(
-            f"{path} has no columns of numbers {wanted} (its columns: {show_names(first)}), "
-            "expected embeddings in such columns; name them so in a first line, or leave the "
-            "header out where all columns are features"
-        )
+        raise FileFormatError(_no_features(path, first, features))
     return _Layout(first, separator, n_lines, found, ids_at, labels_at)
+
+
+def _no_features(path: Path, names: list[str], prefix: str | None) -> str:
+    wanted = "such as {0}0, {0}1, {0}2, …".format("f" if prefix is None else prefix)
+    whole = ", separated by a comma, a semicolon, a tab or |" if len(names) == 1 else ""
+    return (
+        f"{path} has no columns of numbers {wanted} (its columns: {show_names(names)}), expected "
+        f"embeddings in such columns{whole}; name them so in a first line, or leave the header out "
+        "where all columns are features"
+    )
+
+
+def _with_comma(cells: Sequence[str]) -> str:
+    """Words on the first number that is written with a decimal comma."""
+    cell = next(cell.strip() for cell in cells if is_decimal_comma(cell))
+    return f"the number {cell}, expected a decimal point; write {cell.replace(',', '.')}, and so on"
 
 
 def _first_lines(path: Path, separator: str) -> tuple[list[str], list[str] | None, int]:
@@ -269,7 +294,7 @@ def _is_header(cells: list[str], following: list[str] | None) -> bool:
     """Whether a line names columns: by a word, or by counting from 0 or 1 as pandas does."""
     filled = [cell for cell in cells if cell]
     if not all(cell.isdecimal() for cell in filled):
-        return any(not _is_number(cell) for cell in filled)
+        return any(not is_number(cell) for cell in filled)
     if len(filled) < 2 or _odd_one([(int(cell), 0) for cell in filled]) is not None:
         return False
     return len(filled) >= _SURE_COUNT or not all(cell.isdecimal() for cell in following or ["0"])
@@ -284,14 +309,6 @@ def _place(path: Path, names: list[str], name: str | None, usual: Sequence[str])
             f"{path} has no column {name!r}, it has {show_names(names)}; name one of these"
         )
     return names.index(name)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return "_" not in text
 
 
 def _explain(path: Path, layout: _Layout, error: Exception) -> str:
@@ -323,7 +340,9 @@ def _find_wrong(cells: list[str], layout: _Layout) -> str:
                 "that line or fill it"
             )
     for at in layout.features:
-        if not _is_number(cells[at]):
+        if is_decimal_comma(cells[at]):
+            return f"has in column {layout.names[at]!r} {_with_comma([cells[at]])}"
+        if not is_number(cells[at]):
             held = f"{cells[at]!r:.40}" if cells[at].strip() else "nothing"
             return (
                 f"has {held} in column {layout.names[at]!r}, expected a number; drop that line or "

@@ -252,6 +252,27 @@ def test_a_named_column_of_a_csv_is_read(tmp_path):
         read_labels(path)
 
 
+@pytest.mark.parametrize(
+    ("lines", "column"),
+    [
+        (["id;label", "p;x", "q;y"], None),
+        (['"label"|"id"', "x|p", "y|q"], None),
+        (["key\twho", "p\tx", "q\ty"], "who"),
+    ],
+)
+def test_names_of_columns_show_what_separates_labels(tmp_path, lines, column):
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(lines))
+    assert read_labels(path, column=column).tolist() == ["x", "y"]
+
+
+def test_labels_themselves_may_hold_what_separates_others(tmp_path):
+    path = tmp_path / "a.csv"
+    for names in (["a; b", "c; d"], ["a|b", "c|d"], ["1 2", "3 4"]):
+        path.write_text("\n".join(names))
+        assert read_labels(path).tolist() == names
+
+
 def test_leading_zeros_stay_apart(tmp_path):
     (tmp_path / "a.txt").write_text("007\n7\n")
     assert read_labels(tmp_path / "a.txt").tolist() == ["007", "7"]

@@ -186,6 +186,43 @@ def test_a_first_line_that_counts_is_a_header_unless_it_may_be_an_embedding(tmp_
         assert len(read_embeddings(text(tmp_path / "a.csv", *lines)).features) == n_rows, lines
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_what_separates_cells_is_seen_in_the_first_line(tmp_path, suffix, separator):
+    rows = [["id", '"a, b; c"', "label", "f0", "f1"], ["7", "x", "a", "1", "2"]]
+    rows.append(["8", "y", "b", "3", "4e-1"])
+    file = read_embeddings(text(tmp_path / f"a{suffix}", *map(separator.join, rows)))
+    np.testing.assert_array_equal(file.features, np.float32([[1, 2], [3, 0.4]]))
+    assert file.ids.tolist() == [7, 8]
+    assert file.labels.tolist() == ["a", "b"]
+    plain = text(tmp_path / f"b{suffix}", "", f"0.5{separator}-2", f"1e-1{separator}3")
+    np.testing.assert_array_equal(
+        read_embeddings(plain).features, np.float32([[0.5, -2], [0.1, 3]])
+    )
+
+
+def test_what_numpy_writes_by_default_is_read(tmp_path, features):
+    np.savetxt(tmp_path / "a.csv", features)
+    np.testing.assert_array_equal(read_embeddings(tmp_path / "a.csv").features, features)
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (
+            ["0,5;-1,25;3", "1;2;3"],
+            "line 1 has the number 0,5, expected a decimal point; write 0.5",
+        ),
+        (["id;f0;f1", "a;1;2", "b;1;,5"], "line 3 has in column 'f1' the number ,5, expected a"),
+        (["id;f0;f1", "a;0,5;0,1"], "line 2 has in column 'f0' the number 0,5.*write 0.5"),
+        (["f0  f1", "1  2"], r"separated by a comma, a semicolon, a tab or \|;"),
+    ],
+)
+def test_decimal_commas_and_other_separators_are_named(tmp_path, lines, message):
+    with pytest.raises(FileFormatError, match=message):
+        read_embeddings(text(tmp_path / "a.csv", *lines))
+
+
 def test_ids_of_leading_zeros_stay_text(tmp_path):
     path = text(tmp_path / "a.csv", "\ufeffID,label,f0,f1", "007,01,1,2", "08,2,3,4")
     file = read_embeddings(path)
