@@ -6,9 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hilander.data import FloatArray, IntArray, Preparation, learn_preparation
+from hilander.data import (
+    FloatArray,
+    IntArray,
+    Preparation,
+    check_folder_kind,
+    learn_preparation,
+)
 from hilander.data.whitening import whiten_within
-from hilander.errors import GraphError, SettingError
+from hilander.errors import FileFormatError, GraphError, SettingError
 from hilander.evidence_training import EvidencePlan, learn_by_evidence
 from hilander.graph import KnnGraph, check_k
 from hilander.model.evidence_learning import EvidenceLearning
@@ -21,6 +27,7 @@ from hilander.model.learning import LearningSettings
 from hilander.model.predictor import Predictor
 from hilander.model.settings import NetworkSettings, check_choice
 from hilander.model.weights import BOX
+from hilander.model_folder import MODEL_KIND
 from hilander.partition import DECODERS, check_decoder
 from hilander.training import Learned, TrainingPlan, learn_to_cluster
 from hilander.tree import Rules, Scorer
@@ -116,7 +123,10 @@ def choose_model(parameter: str, asked: str | Path, *, auto: str) -> str | None:
             f"{parameter}={str(asked)!r} is no folder; "
             'use "auto", "box", "nothing" or the folder of a model'
         )
-    return str(asked)
+    try:
+        return str(check_folder_kind(asked, MODEL_KIND))
+    except FileFormatError as error:
+        raise SettingError(f"{parameter}={error}") from error
 
 
 def _learning(model: HiLander, kind: type[Any]) -> Any:

@@ -11,7 +11,7 @@ from scipy.special import logit
 from hilander import HiLander
 from hilander.advice import LEAST_ADVICE, Advice, read_advice, weigh_learned
 from hilander.cli import main
-from hilander.data import make_identities
+from hilander.data import claim_folder, make_identities
 from hilander.errors import ModelError, SettingError
 from hilander.evidence_training import EvidencePlan, begin_network, learn_by_evidence
 from hilander.graph import build_knn_graph, start_nodes
@@ -146,6 +146,7 @@ def test_who_trains_an_advised_model_further_leaves_its_adviser_behind(tmp_path)
 def test_the_box_advises_unless_one_says_otherwise(labelled, tmp_path):
     for asked, taken in (("auto", str(BOX)), ("box", str(BOX)), ("nothing", None)):
         assert make_plan(HiLander(adviser=asked), *labelled).adviser == taken
+    claim_folder(tmp_path, "model")
     assert make_plan(HiLander(adviser=tmp_path), *labelled).adviser == str(tmp_path)
     with pytest.raises(SettingError, match=r"adviser=.*bxo. is no folder"):
         make_plan(HiLander(adviser=tmp_path / "bxo"), *labelled)
@@ -208,6 +209,16 @@ def test_what_is_no_model_at_all_is_refused_by_name(labelled, name, value):
         make_plan(HiLander(**{name: value}), *labelled)
 
 
+@pytest.mark.parametrize("name", ["start", "adviser"])
+def test_a_folder_of_another_kind_is_no_model_to_learn_with(labelled, tmp_path, name):
+    run = claim_folder(tmp_path / "run", "run")
+    message = rf"{name}=.*/run is a run folder, expected a model folder; check the path"
+    with pytest.raises(SettingError, match=message):
+        make_plan(HiLander(**{name: run}), *labelled)
+    with pytest.raises(SettingError, match=f"{name}=.*has no hilander.json, expected a model"):
+        make_plan(HiLander(**{name: tmp_path}), *labelled)
+
+
 def test_the_command_takes_an_adviser_and_says_which_it_was(labelled, tmp_path, capsys):
     np.savez(tmp_path / "train.npz", features=labelled[0], labels=labelled[1])
     usual = ["train", f"{tmp_path}/train.npz", "--epochs", "2", "--p-tau", "0.5", "--quiet"]
@@ -224,3 +235,7 @@ def test_the_command_takes_an_adviser_and_says_which_it_was(labelled, tmp_path, 
     assert 0 < told["own_weight"] < 1
     assert main([*usual, "-o", f"{tmp_path}/p", "--method", "paper", "--adviser", "box"]) == 2
     assert "--adviser box is for --method evidence" in capsys.readouterr().err
+    assert main(["cluster", f"{tmp_path}/train.npz", "-o", f"{tmp_path}/run", "--quiet"]) == 0
+    assert main([*usual, "-o", f"{tmp_path}/p", "--adviser", f"{tmp_path}/run"]) == 2
+    assert "run is a run folder, expected a model folder" in capsys.readouterr().err
+    assert not (tmp_path / "p").exists()

@@ -9,6 +9,7 @@ import torch
 
 from hilander import HiLander
 from hilander.cli import main
+from hilander.data import claim_folder
 from hilander.errors import ModelError, SettingError
 from hilander.evidence_training import EvidencePlan, begin_network, learn_by_evidence
 from hilander.model import evidence_learning
@@ -122,6 +123,7 @@ def test_the_papers_model_refuses_a_start(labelled):
 def test_training_starts_from_nothing_unless_it_is_told_otherwise(labelled, tmp_path):
     for asked, taken in (("auto", None), ("nothing", None), ("box", str(BOX))):
         assert make_plan(HiLander(start=asked), *labelled).start == taken
+    claim_folder(tmp_path, "model")
     for folder in (tmp_path, str(tmp_path)):
         assert make_plan(HiLander(start=folder), *labelled).start == str(tmp_path)
 
