@@ -19,7 +19,7 @@ from hilander.data import (
 )
 from hilander.errors import SettingError
 from hilander.estimator_input import check_fitted, describe_fit, read_points, see_columns
-from hilander.graph import KnnGraph, build_knn_graph, check_k
+from hilander.graph import KnnGraph, build_knn_graph
 from hilander.tree import Hierarchy, LevelStep, Rules, walk_levels
 from hilander.validation import bcubed_f
 
@@ -180,14 +180,14 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         self : HiLander
         """
         from hilander.own_preparation import suit_preparation
-        from hilander.plans import learn, make_plan, prepare
+        from hilander.plans import check_enough, learn, make_plan, prepare
 
         points = read_points(X)
         labels, known = encode_known(y, len(points))
         check_trainable(labels)
         taught = points[known]
         plan = make_plan(self, taught, labels)
-        check_k(plan.rules.k, len(taught))
+        check_enough(self, plan.rules.k, len(taught))
         preparation = prepare(self, taught, labels, plan.rules.k)
         folder = Path(checkpoint) if checkpoint is not None else None
         learned = learn(preparation.apply(taught), labels, plan, folder, self.verbose)

@@ -111,6 +111,17 @@ def _plan_evidence(model: HiLander, n_points: int) -> EvidencePlan:
     )
 
 
+def check_enough(model: HiLander, k: int, n_points: int) -> None:
+    """Refuse to learn from so few points; k is named only to who has named one."""
+    if model.k == "auto" and n_points <= k:
+        raise GraphError(
+            f"got only {n_points} labelled embeddings, learning needs at least {k + 1}; label "
+            f"more, name a k below {n_points}, or group without labels: "
+            "HiLander.pretrained().cluster(X)"
+        )
+    check_k(k, n_points)
+
+
 def choose_model(parameter: str, asked: str | Path, *, auto: str) -> str | None:
     """Folder of the model to train further, or to be advised by; None for none."""
     asked = auto if asked == "auto" else asked

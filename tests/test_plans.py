@@ -155,6 +155,16 @@ def test_few_points_have_fewer_neighbours_but_never_below_three_or_ten_to_learn_
     assert few.rules.k == 11
 
 
+@pytest.mark.parametrize("method", ["evidence", "paper"])
+def test_too_few_points_to_learn_from_are_told_without_a_k_that_nobody_named(method, unseen):
+    X, y = unseen[0][:16:2], np.repeat([0, 1], 4)
+    message = r"got only 8 labelled embeddings, learning needs at least 11; .*pretrained\(\)"
+    with pytest.raises(GraphError, match=message):
+        HiLander(method=method).fit(X, y)
+    with pytest.raises(GraphError, match="k=8 needs 9 embeddings, got only 8; use k <= 7"):
+        HiLander(method=method, k=8).fit(X, y)
+
+
 def test_few_points_can_be_grouped_by_a_model_of_many(model, unseen):
     X, _ = unseen
     assert model.rules_.k == EVIDENCE_K
