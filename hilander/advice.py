@@ -7,6 +7,7 @@ log-odds averaged. The more there is to learn from, the less the adviser weighs.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,13 +74,32 @@ def weigh_learned(n_identities: int, n_points: int) -> float:
     return min(by_points, by_identities)
 
 
+def is_worth_asking(own_weight: float) -> bool:
+    """Whether an adviser weighs enough beside what is learned."""
+    return 1 - own_weight >= LEAST_ADVICE
+
+
+def warn_unasked(asked: str | Path, n_identities: int, n_points: int) -> None:
+    """Warn that an adviser that was named will not be asked; of the usual one nothing is said."""
+    own_weight = weigh_learned(n_identities, n_points)
+    if asked in ("auto", "nothing") or is_worth_asking(own_weight):
+        return
+    warnings.warn(
+        f"adviser={str(asked)!r} is not asked: beside what {n_points:,} points of "
+        f"{n_identities:,} identities teach it would weigh {1 - own_weight:.0%}, and below "
+        f"{LEAST_ADVICE:.0%} it is not worth its time. Leave it out, or begin training with it: "
+        f"start={str(asked)!r}.",
+        stacklevel=4,
+    )
+
+
 def read_advice(folder: str | None, n_identities: int, n_points: int) -> Advice | None:
     """The model in a folder as adviser of one that learns from so many identities and points.
 
     None where there is none, or where so much can be learned that it would have little to say.
     """
     own_weight = weigh_learned(n_identities, n_points)
-    if folder is None or 1 - own_weight < LEAST_ADVICE:
+    if folder is None or not is_worth_asking(own_weight):
         return None
     stored = read_model(Path(folder))
     rules: dict[str, Any] = stored.description.get("rules", {})

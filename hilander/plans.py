@@ -6,6 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from hilander.advice import warn_unasked
 from hilander.data import (
     FloatArray,
     IntArray,
@@ -57,6 +60,8 @@ def make_plan(model: HiLander, points: FloatArray, labels: IntArray) -> Training
     is_paper = model.method == "paper"
     plan = _plan_paper(model, points.shape[1]) if is_paper else _plan_evidence(model, len(labels))
     check_decoder(plan.rules.decoder)
+    if isinstance(plan, EvidencePlan):
+        warn_unasked(model.adviser, len(np.unique(labels)), len(labels))
     return plan
 
 

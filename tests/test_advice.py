@@ -89,6 +89,30 @@ def test_the_more_there_is_to_learn_from_the_less_the_adviser_weighs(tmp_path):
     assert read_advice(None, 20, 200) is None
 
 
+def test_an_adviser_that_was_named_and_is_not_asked_is_told_of():
+    many = np.zeros((4000, 2), np.float32), np.arange(4000) // 40
+    told = "adviser='box' is not asked: beside what 4,000 points of 100 identities .* 20%.*25%"
+    with pytest.warns(UserWarning, match=told) as caught:
+        make_plan(HiLander(adviser="box"), *many)
+    assert "start='box'" in str(caught[0].message)
+    for asked, n in (("auto", 4000), ("nothing", 4000), ("box", 3000)):
+        make_plan(HiLander(adviser=asked), many[0][:n], many[1][:n])  # warnings are errors
+
+
+@pytest.mark.filterwarnings("default")
+def test_the_command_says_that_an_adviser_is_not_asked(labelled, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("hilander.advice.LEVEL_POINTS", 10)
+    monkeypatch.setattr("hilander.advice.LEVEL_IDENTITIES", 1)
+    np.savez(tmp_path / "train.npz", features=labelled[0], labels=labelled[1])
+    usual = ["train", f"{tmp_path}/train.npz", "--epochs", "1", "--p-tau", "0.5"]
+    assert main([*usual, "-o", f"{tmp_path}/m", "--adviser", "box"]) == 0
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith("hilander: warning: adviser='box' is not asked")
+    assert "adviser" not in HiLander.load(tmp_path / "m").summary_
+    assert main([*usual, "-o", f"{tmp_path}/m"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 # In training.
 
 

@@ -172,7 +172,8 @@ def _add_learning(group: Any) -> None:
         default="auto",
         metavar="{auto,box,nothing} or FOLDER",
         help="a model that is asked besides the one that is trained, the less the more there is "
-        "to learn from (evidence; default: auto, which is box)",
+        "to learn from, and not below a weight of a quarter (evidence; default: auto, which is "
+        "box)",
     )
     group.add_argument(
         "--optimizer",
