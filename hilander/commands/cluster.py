@@ -20,6 +20,7 @@ from hilander.commands.inputs import (
     read_input,
     whole,
 )
+from hilander.commands.size_remarks import remark_on_sizes
 from hilander.data import (
     EmbeddingFile,
     check_output_folder,
@@ -199,8 +200,10 @@ def run(args: argparse.Namespace) -> int:
         report(hierarchy, log)
         applied = tell_p_tau(log, settings["p_tau"])
         print(f"model: {settings['model']}{applied}, embeddings {prepared}; run: {args.output}")
-        if replaced:
-            print(replaced)
+        whitened = "whitened" in prepared
+        remark = remark_on_sizes(hierarchy, in_the_box=args.model is None, whitened=whitened)
+        for line in filter(None, (remark, replaced)):
+            print(line)
     return 0
 
 
