@@ -295,6 +295,34 @@ def test_info_of_a_run_shows_one_threshold_for_each_level(clustered, capsys):
     assert len(facts["p_tau_applied"]) == len(facts["n_clusters"]) == told["n_levels"]
 
 
+def test_info_of_a_run_says_how_its_embeddings_were_prepared(clustered, capsys):
+    assert main(["cluster", f"{clustered}/test.npz", "-o", f"{clustered}/run", "--quiet"]) == 0
+    path = clustered / "run" / "run.json"
+    told = json.loads(path.read_text())
+    assert main(["info", f"{clustered}/run"]) == 0
+    (line,) = (one for one in capsys.readouterr().out.splitlines() if "embeddings are" in one)
+    assert told["model"]["preparation"].startswith("L2-normalised")
+    assert told["model"]["preparation"] in line
+    del told["model"]["preparation"]  # a run of those that did not keep it
+    path.write_text(json.dumps(told))
+    assert main(["info", f"{clustered}/run"]) == 0
+    assert "embeddings are" not in capsys.readouterr().out
+
+
+def test_info_counts_the_epochs_of_one_look(clustered, capsys):
+    from hilander.model.weights import BOX
+
+    assert main(["info", f"{clustered}/model", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["epochs"] == 3
+    assert "looks" not in facts
+    assert main(["info", f"{BOX}", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    records = json.loads((BOX / "history.json").read_text())
+    assert facts["looks"] == len({record["look"] for record in records}) > 1
+    assert facts["epochs"] * facts["looks"] == len(records)
+
+
 def test_info_explains_settings(clustered, capsys):
     from hilander.commands.info import MEANINGS
     from hilander.model.weights import BOX

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ MEANINGS = {
     "heads": "of the attention",
     "dropout": "share of the encoder's outputs, in training",
     "epochs": "passes over the training set",
+    "looks": "at points and at clusters, each trained for so many epochs",
     "adviser": "a model that is asked about each link as well",
     "own_weight": "of what was learned, beside the adviser's",
     "n_validation_identities": "held out to choose what is automatic",
@@ -126,7 +128,7 @@ def _describe_model(path: Path) -> dict[str, Any]:
         "p_tau": model.rules_.p_tau,
         "early_stop": model.rules_.early_stop,
         "as_released": model.rules_.as_released,
-        "epochs": len(model.history_),
+        **_count_epochs(model.history_),
     }
     for name in (
         "name",
@@ -144,6 +146,13 @@ def _describe_model(path: Path) -> dict[str, Any]:
     if tried:
         facts["validation_bcubed_f"] = max(tried)
     return facts
+
+
+def _count_epochs(history: list[dict[str, Any]]) -> dict[str, int]:
+    """Epochs; of a network of several looks those of one look, and how many looks there are."""
+    by_look = Counter(record.get("look") for record in history)
+    epochs = {"epochs": max(by_look.values(), default=0)}
+    return epochs | ({"looks": len(by_look)} if len(by_look) > 1 else {})
 
 
 def _describe_run(path: Path) -> dict[str, Any]:
@@ -164,6 +173,8 @@ def _describe_run(path: Path) -> dict[str, Any]:
         told = read_json(path / "run.json")
         facts["input"] = told["input"]["path"]
         facts["model"] = told["settings"]["model"]
+        if prepared := told.get("model", {}).get("preparation"):
+            facts["embeddings_are"] = prepared
         facts["k"], facts["p_tau"] = told["settings"]["k"], told["settings"]["p_tau"]
         applied = [one["p_tau"] for one in told["stages"] if "p_tau" in one]
         if applied:
