@@ -382,6 +382,20 @@ def test_a_warning_is_one_line_unless_quiet(files, capsys):
     assert not [line for line in said if ".py" in line]
 
 
+@pytest.mark.filterwarnings("default")
+def test_ids_that_stand_more_than_once_are_told_of_and_kept(trained, capsys):
+    with np.load(trained / "test.npz") as data:
+        ids = np.where(np.arange(96) == 7, "p3", data["id"])
+        np.savez(trained / "twins.npz", features=data["features"], id=ids)
+    command = ["cluster", f"{trained}/twins.npz", "-m", f"{trained}/model", "-o", f"{trained}/r"]
+    assert main(command) == 0
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "twins.npz repeats ids: 1 of 96 rows" in said
+    assert "('p3' stands 2 times)" in said
+    table = pyarrow.parquet.read_table(trained / "r" / "clusters.parquet")
+    assert table["id"].to_pylist() == ids.tolist()
+
+
 def test_help_is_quick_and_imports_no_torch():
     code = (
         "import sys\nfrom hilander.cli import main\nassert main(['train', '--help']) == 0\n"

@@ -2,8 +2,10 @@
 
 import csv
 import difflib
+import warnings
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,8 +93,20 @@ def read_embeddings(
     ------
     FileFormatError
         When the file is missing, damaged, of another format, or without what was named.
+
+    Warns
+    -----
+    UserWarning
+        When an id stands more than once.
     """
-    source = _existing(path, EMBEDDING_SUFFIXES)
+    file = _read_embeddings(_existing(path, EMBEDDING_SUFFIXES), features, ids, labels)
+    _warn_of_repeated_ids(file)
+    return file
+
+
+def _read_embeddings(
+    source: Path, features: str | None, ids: str | None, labels: str | None
+) -> EmbeddingFile:
     suffix = source.suffix.lower()
     named = [name for name in (features, ids, labels) if name is not None]
     if suffix == ".parquet":
@@ -121,6 +135,23 @@ def read_embeddings(
         return EmbeddingFile(_load_npy(source), None, None, source)
     found, found_labels = read_pickle_arrays(source)
     return EmbeddingFile(found, None, found_labels, source)
+
+
+def _warn_of_repeated_ids(file: EmbeddingFile) -> None:
+    if file.ids is None or file.ids.ndim != 1:
+        return
+    ids = file.ids.tolist()
+    n_distinct = len(set(ids))
+    if n_distinct == len(ids):
+        return
+    example, count = Counter(ids).most_common(1)[0]
+    warnings.warn(
+        f"{file.source} repeats ids: {len(ids) - n_distinct:,} of {len(ids):,} rows have an id "
+        f"that stands in a row before ({example!r} stands {count:,} times), expected one for each "
+        "embedding. All rows are kept, but what is matched by id cannot tell them apart; give each "
+        "its own, or name another column (ids=… in Python, --id-column).",
+        stacklevel=3,
+    )
 
 
 def read_labels(

@@ -127,6 +127,21 @@ def test_categories_of_parquet_are_read_as_their_values(tmp_path):
     assert read_labels(path).tolist() == ["b", "a", "b"]
 
 
+@pytest.mark.parametrize("suffix", [".npz", ".parquet", ".csv"])
+def test_ids_that_stand_more_than_once_are_warned_of(tmp_path, suffix):
+    path, ids = tmp_path / f"a{suffix}", ["p", "q", "p", "r", "p", "q"]
+    if suffix == ".npz":
+        np.savez(path, features=np.eye(6), id=ids)
+    elif suffix == ".parquet":
+        parquet(path, v=np.eye(6).tolist(), id=ids)
+    else:
+        path.write_text("\n".join(["id,f0,f1", *(f"{one},1,2" for one in ids)]))
+    with pytest.warns(UserWarning, match="3 of 6 rows have an id .* .'p' stands 3 times") as caught:
+        file = read_embeddings(path)
+    assert file.ids.tolist() == ids
+    assert caught[0].filename == __file__
+
+
 def test_a_pickle_of_the_paper_is_read(tmp_path, features, labels):
     (tmp_path / "a.pkl").write_bytes(pickle.dumps((features, labels)))
     file = read_embeddings(tmp_path / "a.pkl")
