@@ -150,9 +150,9 @@ def _describe_model(path: Path) -> dict[str, Any]:
 
 def _count_epochs(history: list[dict[str, Any]]) -> dict[str, int]:
     """Epochs; of a network of several looks those of one look, and how many looks there are."""
-    by_look = Counter(record.get("look") for record in history)
-    epochs = {"epochs": max(by_look.values(), default=0)}
-    return epochs | ({"looks": len(by_look)} if len(by_look) > 1 else {})
+    by_look = Counter((record.get("draw"), record.get("look")) for record in history)
+    epochs, looks = max(by_look.values(), default=0), {look for _, look in by_look}
+    return {"epochs": epochs} | ({"looks": len(looks)} if len(looks) > 1 else {})
 
 
 def _describe_run(path: Path) -> dict[str, Any]:
