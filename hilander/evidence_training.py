@@ -337,7 +337,7 @@ def look_at_clusters(
     """Super-nodes as the network itself makes them."""
     for episode, graph in seen:
         score = remember_first(EvidencePredictor(network, plan.device))
-        rules = replace(plan.rules, p_tau_rise=0.0)
+        rules = replace(plan.rules, p_tau_rise=0.0, keep_pieces=True)
         ways = [replace(rules, decoder=decoder, p_tau=p_tau) for decoder, p_tau in OWN_WAYS]
         settings = network.settings
         yield from look_at_merged(

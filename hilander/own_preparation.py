@@ -72,7 +72,11 @@ def suit_preparation(
 def whiten_by_clusters(
     model: HiLander, points: npt.NDArray[Any], plain: Preparation, rules: Rules
 ) -> Preparation:
-    """The same preparation, with a whitening if the clusters of some regions speak for one."""
+    """The same preparation, with a whitening if the clusters of some regions speak for one.
+
+    Pieces of clusters teach it as well, and are not joined for it: what is too much is worse.
+    """
+    rules = replace(rules, keep_pieces=True)
     sample = plain.apply(points[take_regions(points, _REGIONS, _REGION_POINTS)])
     if len(sample) <= rules.k:
         return plain

@@ -116,3 +116,17 @@ def test_the_table_of_the_model_card_is_drawn_from_its_rows():
     text = CARD.read_text(encoding="utf-8")
     assert MARKS[0] in text
     assert text == put_block(text, MARKS, format_rows(read_rows(ROWS)))
+
+
+@pytest.mark.parametrize(
+    ("n_identities", "size", "spread", "dim"),
+    [(2, 350, 0.7, 256), (2, 500, 0.5, 64), (3, 900, 0.7, 256), (4, 700, 0.5, 64)],
+)
+def test_a_few_large_clusters_stay_whole(n_identities, size, spread, dim):
+    rng = np.random.default_rng(7)
+    labels = np.repeat(np.arange(n_identities), size)
+    centres = rng.normal(size=(n_identities, dim))
+    centres /= np.linalg.norm(centres, axis=1, keepdims=True)
+    scatter = spread * rng.normal(size=(len(labels), dim)) / np.sqrt(dim)
+    found = HiLander.pretrained().predict(centres[labels] + scatter)
+    assert bcubed_f(labels, found) > 0.95

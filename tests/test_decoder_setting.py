@@ -38,9 +38,9 @@ def test_thresholds_are_tuned_with_the_decoder_that_is_asked_for(decoder, monkey
         pytest.importorskip("infomap")
     used = []
 
-    def watch(graph, scores, p_tau, name):
+    def watch(graph, scores, p_tau, name, **settings):
         used.append(name)
-        return decode(graph, scores, p_tau, name)
+        return decode(graph, scores, p_tau, name, **settings)
 
     monkeypatch.setattr(levels, "decode", watch)
     X, y = labelled(0)

@@ -19,6 +19,7 @@ from hilander.partition.communities import (
 )
 from hilander.partition.contraction import contract_edges, number_by_appearance
 from hilander.partition.parents import Parents, choose_parents, is_denser
+from hilander.partition.pieces import join_pieces
 
 Decoder = Literal["parents", "contract", "leiden", "infomap"]
 DECODERS: tuple[str, ...] = get_args(Decoder)
@@ -28,7 +29,12 @@ _EXPECTED_SHARE = 0.2
 
 
 def decode(
-    graph: KnnGraph, scores: EdgeScores, p_tau: float, decoder: Decoder = "parents"
+    graph: KnnGraph,
+    scores: EdgeScores,
+    p_tau: float,
+    decoder: Decoder = "parents",
+    *,
+    keep_pieces: bool = False,
 ) -> Parents:
     """Choose a parent for each node.
 
@@ -43,6 +49,8 @@ def decode(
         "contract" merges only where all edges between two clusters together speak for it.
         "leiden" and "infomap" look for communities of the edges above the threshold, weighted by
         their log-odds against it; "infomap" is an extra.
+    keep_pieces : bool
+        Whether communities of "leiden" whose links mostly lead out of them stay apart.
 
     Returns
     -------
@@ -56,12 +64,16 @@ def decode(
     if decoder == "contract":
         labels = contract_edges(graph, weights)
     else:
-        labels = find_communities(graph, weights, decoder)
+        labels = find_communities(graph, weights, decoder, keep_pieces=keep_pieces)
     return attach_within(graph, scores, labels, p_tau)
 
 
 def find_communities(
-    graph: KnnGraph, weights: FloatArray, method: Literal["leiden", "infomap"]
+    graph: KnnGraph,
+    weights: FloatArray,
+    method: Literal["leiden", "infomap"],
+    *,
+    keep_pieces: bool = False,
 ) -> IntArray:
     """Communities of the edges with a positive weight.
 
@@ -70,6 +82,8 @@ def find_communities(
     graph : KnnGraph of n_nodes nodes
     weights : ndarray of shape (n_nodes, k)
     method : {"leiden", "infomap"}
+    keep_pieces : bool
+        As for `decode`.
 
     Returns
     -------
@@ -79,7 +93,8 @@ def find_communities(
     edges = WeightedEdges.of_matrix(graph.neighbours, weights)
     if method == "infomap":
         return number_by_appearance(find_by_infomap(edges))
-    return number_by_appearance(find_by_leiden(edges, choose_resolution(edges)))
+    labels = find_by_leiden(edges, choose_resolution(edges))
+    return number_by_appearance(labels if keep_pieces else join_pieces(edges, labels))
 
 
 def choose_resolution(edges: WeightedEdges) -> float:

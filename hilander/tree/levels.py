@@ -168,7 +168,8 @@ def _decode(graph: KnnGraph, scores: EdgeScores, rules: Rules, level: int) -> Pa
     p_tau = rules.threshold(level)
     if level == 0 and rules.p_tau_rise:
         p_tau = suit_p_tau(p_tau, measure_sizes(graph, scores), rules.p_tau_rise)
-    return decode(graph, scores, p_tau, rules.decoder_of(level))
+    decoder = rules.decoder_of(level)
+    return decode(graph, scores, p_tau, decoder, keep_pieces=rules.keep_pieces)
 
 
 def _search_features(nodes: Nodes, rules: Rules) -> FloatArray:

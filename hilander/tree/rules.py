@@ -46,6 +46,9 @@ class Rules:
         more than is usual, and falls where they spread less; see `hilander.partition.spread`.
     keep_links : bool
         Carry the edges of the points along, as evidence for merging super-nodes.
+    keep_pieces : bool
+        Leave communities whose likely links mostly lead out of them apart, as "leiden" cuts large
+        clusters to pieces; for training, in which their merges are learned.
     as_released : bool
         Follow the released code to the letter: a parent must be strictly denser and its linkage
         strictly above p_tau; its k counts the node itself, in the early stop and in the smallest
@@ -63,6 +66,7 @@ class Rules:
     keep_links: bool = False
     as_released: bool = False
     points_for_each: int = 0
+    keep_pieces: bool = False
 
     def __post_init__(self) -> None:
         for name, least in (("k", 1), ("max_levels", 1), ("points_for_each", 0)):

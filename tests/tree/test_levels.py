@@ -203,16 +203,22 @@ def test_exact_duplicates_by_the_hundred_are_not_fragmented():
     assert same_partition(found.labels(-1), labels)
 
 
-def test_a_large_identity_that_communities_cut_is_joined_above(monkeypatch):
+@pytest.mark.parametrize("keep_pieces", [False, True])
+def test_a_large_identity_that_communities_cut_is_joined_above(monkeypatch, keep_pieces):
     features, labels = make_identities(sizes=[600] + [10] * 30, dim=16, spread=0.4, seed=0)
     used, real = [], levels.decode
-    monkeypatch.setattr(
-        levels, "decode", lambda *arguments: used.append(arguments[-1]) or real(*arguments)
-    )
-    found = cluster(features, score_with_labels(labels), k=10, decoder="leiden", p_tau=0.5)
+
+    def watch(*arguments, **settings):
+        used.append(arguments[-1])
+        return real(*arguments, **settings)
+
+    monkeypatch.setattr(levels, "decode", watch)
+    settings = {"k": 10, "decoder": "leiden", "p_tau": 0.5, "keep_pieces": keep_pieces}
+    found = cluster(features, score_with_labels(labels), **settings)
     assert used[0] == "leiden"
     assert set(used[1:]) == {"contract"}
-    assert len(np.unique(found.labels(0)[labels == 0])) > 2
+    n_parts = len(np.unique(found.labels(0)[labels == 0]))
+    assert n_parts > 10 if keep_pieces else 1 < n_parts <= 10
     assert len(np.unique(found.labels(-1)[labels == 0])) == 1
     assert same_partition(found.labels(-1), labels)
 
