@@ -121,7 +121,8 @@ def attach_within(graph: KnnGraph, scores: EdgeScores, labels: IntArray, p_tau: 
     """Give each cluster of a partition a tree: parents are denser members of the same cluster.
 
     The densest member is the peak. Another member with no denser neighbour of its own cluster
-    hangs from the peak directly, by the most probable of its edges within the cluster.
+    hangs from the peak directly, by the most probable of its edges within the cluster: of those to
+    its own neighbours or, where none of these is of its cluster, of those that lead to it.
 
     Parameters
     ----------
@@ -145,6 +146,8 @@ def attach_within(graph: KnnGraph, scores: EdgeScores, labels: IntArray, p_tau: 
 
     index = np.where(found, graph.neighbours[nodes, best], peak_of[labels])
     strongest = np.where(inside, scores.linkage, 0).max(axis=1)
+    sought = inside & ~inside.any(axis=1)[graph.neighbours]
+    np.maximum.at(strongest, graph.neighbours[sought], scores.linkage[sought])
     linkage = np.where(found, scores.linkage[nodes, best], strongest).astype(np.float32)
     linkage[index == nodes] = np.nan
     return Parents(index, linkage, p_tau)

@@ -106,3 +106,15 @@ def test_an_unknown_decoder_is_refused_with_the_known_ones_named():
     graph, scores, _ = random_scores(8)
     with pytest.raises(SettingError, match=r"decoder='rank' is not known.*parents, contract"):
         decode(graph, scores, 0.5, "rank")
+
+
+def test_a_member_whom_only_others_list_is_attached_by_the_likeliest_of_their_edges():
+    # Nodes 0, 1, 2 are one cluster; 2 lists only 3 and 4, but 0 and 1 list it.
+    neighbours = np.array([[1, 2], [0, 2], [3, 4], [4, 0], [3, 0]])
+    linkage = np.array([[0.9, 0.6], [0.9, 0.7], [0.1, 0.1], [0.8, 0.1], [0.8, 0.1]])
+    graph = KnnGraph(neighbours, np.full((5, 2), 0.5, dtype=np.float32))
+    density = np.array([0.9, 0.8, 0.1, 0.5, 0.4], dtype=np.float32)
+    scores = EdgeScores(linkage.astype(np.float32), density)
+    parents = attach_within(graph, scores, np.array([0, 0, 0, 1, 1]), 0.5)
+    assert parents.index.tolist() == [0, 0, 0, 3, 3]
+    np.testing.assert_allclose(parents.linkage[[1, 2, 4]], [0.9, 0.7, 0.8])
