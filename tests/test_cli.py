@@ -320,7 +320,9 @@ def test_info_counts_the_epochs_of_one_look(clustered, capsys):
     facts = json.loads(capsys.readouterr().out)
     records = json.loads((BOX / "history.json").read_text())
     assert facts["looks"] == len({record["look"] for record in records}) > 1
-    assert facts["epochs"] * facts["looks"] == len(records)
+    draws = len({record["draw"] for record in records})
+    assert facts["draws"] == draws == 3
+    assert facts["epochs"] * facts["looks"] * draws == len(records)
 
 
 def test_info_explains_settings(clustered, capsys):

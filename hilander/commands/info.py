@@ -39,6 +39,7 @@ MEANINGS = {
     "dropout": "share of the encoder's outputs, in training",
     "epochs": "passes over the training set",
     "looks": "at points and at clusters, each trained for so many epochs",
+    "draws": "of the training sets; each taught some of the members",
     "adviser": "a model that is asked about each link as well",
     "own_weight": "of what was learned, beside the adviser's",
     "n_validation_identities": "held out to choose what is automatic",
@@ -132,6 +133,7 @@ def _describe_model(path: Path) -> dict[str, Any]:
     }
     for name in (
         "name",
+        "draws",
         "trained_on",
         "n_points",
         "n_identities",
