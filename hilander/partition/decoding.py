@@ -93,8 +93,8 @@ def find_communities(
     edges = WeightedEdges.of_matrix(graph.neighbours, weights)
     if method == "infomap":
         return number_by_appearance(find_by_infomap(edges))
-    labels = find_by_leiden(edges, choose_resolution(edges))
-    return number_by_appearance(labels if keep_pieces else join_pieces(edges, labels))
+    labels = number_by_appearance(find_by_leiden(edges, choose_resolution(edges)))
+    return labels if keep_pieces else join_pieces(edges, labels)
 
 
 def choose_resolution(edges: WeightedEdges) -> float:

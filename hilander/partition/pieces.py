@@ -26,20 +26,18 @@ def join_pieces(edges: WeightedEdges, labels: IntArray) -> IntArray:
     ----------
     edges : WeightedEdges of n_nodes nodes
     labels : ndarray of shape (n_nodes,)
-        Community of each node.
+        Community of each node, numbered from 0 by first appearance.
 
     Returns
     -------
     labels : ndarray of shape (n_nodes,)
+        Numbered by first appearance, too.
     """
-    labels = np.unique(labels, return_inverse=True)[1].astype(np.int64)
-    while True:
-        between = sum_between(edges, labels)
-        inside, total = between.diagonal(), np.asarray(between.sum(axis=1)).ravel()
-        pieces = np.flatnonzero(total - inside > MOST_LEAVING * total)
-        if not len(pieces):
-            return labels
-        labels = _join_to_nearest(between, pieces)[labels]
+    between = sum_between(edges, labels)
+    while len(pieces := find_pieces(between)):
+        number = _join_to_nearest(between, pieces)
+        between, labels = _contract(between, number), number[labels]
+    return labels
 
 
 def sum_between(edges: WeightedEdges, labels: IntArray) -> csr_matrix:
@@ -50,10 +48,25 @@ def sum_between(edges: WeightedEdges, labels: IntArray) -> csr_matrix:
     return csr_matrix(one_way + one_way.T)
 
 
+def find_pieces(between: csr_matrix) -> IntArray:
+    """Communities most of whose weight leads out, as indices."""
+    inside, total = between.diagonal(), np.asarray(between.sum(axis=1)).ravel()
+    return np.flatnonzero(total - inside > MOST_LEAVING * total)
+
+
 def _join_to_nearest(between: csr_matrix, pieces: IntArray) -> IntArray:
-    """A new number for each community, shape (n_communities,); at least one join is made."""
+    """A new number for each community, shape (n_communities,), in the order of the lowest old one.
+
+    At least one join is made.
+    """
     others = between - diags(between.diagonal())
     nearest = np.asarray(csr_matrix(others)[pieces].argmax(axis=1)).ravel()
     joined = coo_matrix((np.ones(len(pieces)), (pieces, nearest)), between.shape)
     number: IntArray = connected_components(joined, directed=False)[1].astype(np.int64)
     return number
+
+
+def _contract(between: csr_matrix, number: IntArray) -> csr_matrix:
+    """The weights between communities once those of the same number are one."""
+    members = coo_matrix((np.ones(len(number)), (number, np.arange(len(number))))).tocsr()
+    return csr_matrix(members @ between @ members.T)

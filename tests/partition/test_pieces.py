@@ -4,7 +4,7 @@ import pytest
 from hilander.graph import build_knn_graph
 from hilander.partition.communities import WeightedEdges
 from hilander.partition.decoding import find_communities
-from hilander.partition.pieces import MOST_LEAVING, join_pieces, sum_between
+from hilander.partition.pieces import MOST_LEAVING, find_pieces, join_pieces, sum_between
 
 
 def make_edges(n_nodes, edges):
@@ -55,3 +55,15 @@ def test_a_large_even_cluster_falls_into_a_few_parts_and_not_across_another(keep
     n_parts = len(np.unique(found))
     assert n_parts > 30 if keep_pieces else 2 <= n_parts <= 10
     assert len(np.unique(np.stack([found, labels]), axis=1).T) == n_parts
+
+
+def test_rounds_of_joining_see_what_earlier_rounds_have_joined():
+    rng = np.random.default_rng(0)
+    low, high = np.divmod(rng.choice(40 * 40, 300, replace=False), 40)
+    low, high = np.minimum(low, high)[low != high], np.maximum(low, high)[low != high]
+    pairs = np.unique(low * 40 + high)
+    edges = WeightedEdges(40, *np.divmod(pairs, 40), rng.random(len(pairs)))
+    found = join_pieces(edges, np.arange(40))
+    assert not len(find_pieces(sum_between(edges, found)))
+    _, first = np.unique(found, return_index=True)
+    assert np.all(np.diff(first) > 0)
