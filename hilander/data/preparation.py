@@ -36,6 +36,7 @@ from hilander.data.arrays import (
     read_rows,
     row_blocks,
 )
+from hilander.data.crowds import leave_crowds_out
 from hilander.data.labels import encode_labels
 from hilander.errors import EmbeddingError, SettingError
 
@@ -216,7 +217,8 @@ def learn_preparation(
         Whether rows are brought to unit length.
     labels : ndarray of shape (n_samples,), optional
         Identities, so that "auto" can leave out the pairs of one identity. Without them it takes
-        all pairs, and two or three well-separated identities look like a cone.
+        all pairs, and two or three well-separated identities look like a cone. An identity that
+        has most of the points to itself is left out by its looks, see `hilander.data.crowds`.
 
     Returns
     -------
@@ -225,6 +227,9 @@ def learn_preparation(
     if centre != "auto" and not isinstance(centre, bool | np.bool_):
         raise SettingError(f'got centre={centre!r}, expected True, False or "auto"; choose one')
     _refuse_zero_rows(X)
+    others = None if labels is not None or centre is False else leave_crowds_out(X)
+    if others is not None:
+        X = np.asarray(X[others], dtype=np.float32)
     if centre == "auto":
         centre = _is_narrow_cone(X, labels)
     if not centre:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hilander.data.arrays import FloatArray, read_rows, row_blocks
+from hilander.data.crowds import leave_crowds_out
 from hilander.graph.row_source import RowSource
 
 _ROW_BLOCK = 4_096
@@ -34,6 +35,8 @@ class Background:
 def measure_background(features: FloatArray, seed: int = 0) -> Background:
     """Look at random pairs of points, the same ones in whatever order the points come.
 
+    Of an identity that has most of the points to itself none are taken.
+
     Parameters
     ----------
     features : ndarray of shape (n_points, dim)
@@ -41,9 +44,11 @@ def measure_background(features: FloatArray, seed: int = 0) -> Background:
     seed : int
     """
     rng = np.random.default_rng(seed)
-    pairs = rng.integers(len(features), size=(2, _BACKGROUND_PAIRS))
     # Places in the order by cosine to the mean, not row numbers, which say nothing about a point.
     order = np.argsort(_cosine_to_mean(features))
+    if (others := leave_crowds_out(features)) is not None:
+        order = order[np.isin(order, others)]
+    pairs = rng.integers(len(order), size=(2, _BACKGROUND_PAIRS))
     left, right = order[pairs[:, pairs[0] != pairs[1]]]
     source = RowSource(features)
     cosine = np.concatenate(

@@ -1,0 +1,125 @@
+"""How albums are grouped in which one identity has most of the points.
+
+    python -m benchmarks.albums run [--dataset NAME ...]
+    python -m benchmarks.albums render           # the table of docs/quality.md
+
+Albums are drawn from the test files: one of the largest identities, and a few points of others.
+The model in the box is one that was trained without the domain; the fitted one learned from the
+train file; the rivals run at their defaults.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.box import read_test
+from benchmarks.datasets import SHARED, begin_row
+from benchmarks.few_points import METHODS, make_method, score
+from benchmarks.quality import PAGE
+from benchmarks.rows import RESULTS, append_row, put_block, read_rows
+from hilander.data.arrays import IntArray
+
+ROWS = RESULTS / "albums.jsonl"
+MARKS = ("<!-- albums: begin -->", "<!-- albums: end -->")
+LARGEST = 6  # identities of each file that have an album each
+SHARES = (0.5, 0.8, 0.9)  # of the points, that are of the large one
+MOST_OF_OTHERS = (1, 5)  # points of each other identity
+
+
+def draw_album(
+    labels: IntArray, large: int, share: float, most: int, rng: np.random.Generator
+) -> IntArray:
+    """Rows of all points of one identity and of a few of each of others.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_all,)
+    large : int
+        The identity that has `share` of the album, unless there are not enough others.
+    share : float
+    most : int
+        Points that another identity has at most; from one to so many are drawn.
+    rng : numpy Generator
+    """
+    rows = np.flatnonzero(labels == large).tolist()
+    n_points = round(len(rows) / share)
+    for identity in rng.permutation(np.setdiff1d(labels, [large])):
+        if len(rows) >= n_points:
+            break
+        size = int(rng.integers(1, most + 1))
+        rows += rng.permutation(np.flatnonzero(labels == identity))[:size].tolist()
+    return np.array(rows[:n_points], dtype=np.int64)
+
+
+def measure(name: str, methods: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Rows of some methods, each the mean over the albums of one share."""
+    features, labels = read_test(name)
+    identities, size = np.unique(labels, return_counts=True)
+    large = identities[np.argsort(-size, kind="stable")[:LARGEST]]
+    for method in methods:
+        cluster = make_method(method, name)
+        for share in SHARES:
+            albums = [
+                draw_album(labels, one, share, most, np.random.default_rng([number, most, 37]))
+                for number, one in enumerate(large)
+                for most in MOST_OF_OTHERS
+            ]
+            scores = [score(labels[rows], features[rows], cluster) for rows in albums]
+            pair, bcubed = np.mean(scores, axis=0)
+            yield {
+                "method": method, "share": share, "albums": len(albums),
+                "n_points": int(np.median([len(rows) for rows in albums])),
+                "pairwise_f": float(pair), "bcubed_f": float(bcubed),
+            }  # fmt: skip
+
+
+def format_rows(rows: list[dict[str, Any]]) -> str:
+    """A Markdown table: pairwise and BCubed F by the share of the large identity."""
+    latest = {(row["dataset"], row["method"], row["share"]): row for row in rows}
+    lines = ["| data set | method | " + " | ".join(f"{share:.0%}" for share in SHARES) + " |"]
+    lines.append("|---|---|" + "---|" * len(SHARES))
+    for name in SHARED:
+        for method in METHODS:
+            found = [latest.get((name, method, share)) for share in SHARES]
+            lines.append(f"| {name} | {method} | " + " | ".join(map(_cell, found)) + " |")
+    return "\n".join(lines)
+
+
+def _cell(row: dict[str, Any] | None) -> str:
+    """Both scores of a row."""
+    if row is None:
+        return "not run"
+    return " / ".join(f"{row[key]:.3f}".lstrip("0") for key in ("pairwise_f", "bcubed_f"))
+
+
+def render() -> None:
+    """Draw the table of the page anew."""
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(put_block(text, MARKS, format_rows(read_rows(ROWS))), encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("command", choices=["run", "render"])
+    parser.add_argument("--dataset", nargs="+", choices=list(SHARED), default=list(SHARED))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
+    args = parser.parse_args(arguments)
+    if args.command == "render":
+        render()
+        return 0
+    for name in args.dataset:
+        told = begin_row(name, 0)
+        for row in measure(name, args.methods):
+            append_row(ROWS, told | row)
+            print(name, row, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

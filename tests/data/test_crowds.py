@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+
+from hilander import HiLander
+from hilander.data import learn_preparation
+from hilander.data.crowds import find_crowd, is_one_cloud, leave_crowds_out, split_in_two
+from hilander.graph import measure_background
+from hilander.validation import bcubed_f
+
+DIM = 48
+
+
+def make_album(sizes, seed=0, shared=0.0, scatter=0.5):
+    """Identities of these sizes in random directions, off the origin by a shared direction."""
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    centres = rng.normal(size=(len(sizes), DIM)) / np.sqrt(DIM)
+    members = centres[labels] + scatter * rng.normal(size=(len(labels), DIM)) / np.sqrt(DIM)
+    order = rng.permutation(len(labels))
+    towards = shared * np.eye(DIM)[0]
+    return (members + towards)[order].astype(np.float32), labels[order]
+
+
+def unit(rows):
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("shared", [0.0, 2.0])
+def test_an_identity_with_most_of_the_points_is_a_crowd(shared):
+    points, labels = make_album([300] + [1] * 100, shared=shared)
+    left = leave_crowds_out(points)
+    assert (labels[left] != 0).mean() > 0.95
+    assert len(left) > 85
+
+
+@pytest.mark.parametrize("shared", [0.0, 2.0])
+@pytest.mark.parametrize(
+    "sizes", [[20] * 30, [1] * 300, [30, 25, 20, *[5] * 40], [200], [300, 300]]
+)
+def test_usual_sets_one_cloud_and_two_large_identities_have_no_crowd(sizes, shared):
+    assert leave_crowds_out(make_album(sizes, shared=shared)[0]) is None
+
+
+def test_many_identities_of_one_kind_are_no_crowd():
+    rng = np.random.default_rng(0)
+    alike, _ = make_album([15] * 30, seed=1)
+    kind = 2 * unit(rng.normal(size=(1, DIM)))
+    others = rng.normal(size=(120, DIM))
+    points = np.concatenate([unit(kind + alike), unit(others)])
+    # More alike than the others by far, but nearer to some of themselves than a cloud would be.
+    assert np.mean(points[:450] @ points[:450].T) > 0.7
+    assert find_crowd(points) is None
+    cloud = unit(kind + rng.normal(size=(450, DIM)) / np.sqrt(DIM))
+    assert find_crowd(np.concatenate([cloud, unit(others)])).sum() >= 440
+
+
+def test_a_second_crowd_behind_the_first_is_left_out_too():
+    points, labels = make_album([900, 250, *[1] * 80], scatter=0.4)
+    left = leave_crowds_out(points)
+    assert np.isin(labels[left], [0, 1]).mean() < 0.1
+
+
+def test_a_crowd_is_found_in_a_sample_of_many_points():
+    points, labels = make_album([7000, *[2] * 1000])
+    left = leave_crowds_out(points)
+    assert 500 < len(left) < 2000
+    assert np.all(np.diff(left) > 0)
+    assert (labels[left] != 0).mean() > 0.95
+
+
+def test_equal_points_are_one_cloud_and_pairs_are_not():
+    rng = np.random.default_rng(0)
+    one = unit(rng.normal(size=(1, DIM)))
+    assert is_one_cloud(np.repeat(one, 50, axis=0))
+    spread = unit(one + 0.1 * rng.normal(size=(100, DIM)))
+    assert is_one_cloud(spread)
+    pairs = unit(np.repeat(spread, 2, axis=0) + 0.02 * rng.normal(size=(200, DIM)))
+    assert not is_one_cloud(pairs)
+
+
+def test_values_are_split_where_the_two_groups_differ_most():
+    values = np.array([0.0, 0.1, 0.2, 5.0, 5.1])
+    assert 0.2 < split_in_two(np.random.default_rng(0).permutation(values)) < 5.0
+
+
+def test_the_mean_and_the_background_are_those_of_the_others():
+    points, labels = make_album([400] + [1] * 100, shared=1.5)
+    others = unit(points[labels != 0].astype(float))
+    preparation = learn_preparation(points)
+    assert np.linalg.norm(preparation.mean - others.mean(axis=0)) < 0.05
+    assert np.linalg.norm(preparation.mean - unit(points).mean(axis=0)) > 0.2
+    assert abs(measure_background(preparation.apply(points)).centre) < 0.05
+
+
+def test_with_labels_the_mean_is_that_of_all_points():
+    points, labels = make_album([400] + [1] * 100, shared=1.5)
+    preparation = learn_preparation(points, labels=labels)
+    np.testing.assert_allclose(preparation.mean, unit(points).mean(axis=0), atol=1e-5)
+
+
+@pytest.mark.parametrize("shared", [0.0, 2.0])
+def test_the_box_finds_the_one_person_who_is_on_most_photos(shared):
+    points, labels = make_album([300] + [2] * 50, shared=shared)
+    found = HiLander.pretrained().cluster(points).labels(-1)
+    assert bcubed_f(labels, found) > 0.9
