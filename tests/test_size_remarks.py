@@ -22,7 +22,10 @@ def group(*levels):
 
 
 def remark(*levels, in_the_box=False, whitened=False):
-    return remark_on_sizes(group(*levels), in_the_box=in_the_box, whitened=whitened)
+    found = group(*levels)
+    points, _ = make_identities(n_identities=len(levels[0]) // 5 + 1, size=5, dim=32, seed=0)
+    points = points[: found.n_points]
+    return remark_on_sizes(found, points, in_the_box=in_the_box, whitened=whitened)
 
 
 def pairs(n_points, n_pairs):
@@ -72,3 +75,19 @@ def test_hilander_cluster_says_it(tmp_path, capsys):
     assert "points stay alone: " in capsys.readouterr().out
     assert main(["cluster", f"{tmp_path}/fine.npy", *command]) == 0
     assert "alone" not in capsys.readouterr().out
+
+
+def test_pieces_of_one_cloud_are_told_of(tmp_path, capsys):
+    cloud = np.random.default_rng(0).normal(size=(300, 32)) + 3
+    np.save(tmp_path / "cloud.npy", cloud.astype(np.float32))
+    assert main(["cluster", str(tmp_path / "cloud.npy"), "-o", str(tmp_path / "run")]) == 0
+    said = capsys.readouterr().out
+    assert "nothing parts these 300 points: they lie in one cloud, of which the " in said
+    assert "They may be one identity, or each one of its own" in said
+
+
+def test_identities_that_stand_apart_are_no_cloud():
+    points, labels = make_identities(n_identities=30, size=8, dim=32, seed=0)
+    assert remark_on_sizes(group(labels), points, in_the_box=True, whitened=False) == ""
+    cloud = np.random.default_rng(0).normal(size=points.shape)
+    assert remark_on_sizes(group(labels), cloud, in_the_box=True, whitened=False) != ""

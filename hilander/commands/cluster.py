@@ -201,7 +201,9 @@ def run(args: argparse.Namespace) -> int:
         applied = tell_p_tau(log, settings["p_tau"])
         print(f"model: {settings['model']}{applied}, embeddings {prepared}; run: {args.output}")
         whitened = "whitened" in prepared
-        remark = remark_on_sizes(hierarchy, in_the_box=args.model is None, whitened=whitened)
+        remark = remark_on_sizes(
+            hierarchy, file.features, in_the_box=args.model is None, whitened=whitened
+        )
         for line in filter(None, (remark, replaced)):
             print(line)
     return 0

@@ -1,8 +1,12 @@
-"""What the sizes of clusters may say about a run: nearly all points alone, or all in one."""
+"""What may be wrong with a run: nearly all points alone, all in one, or pieces of one cloud."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+from hilander.data.crowds import is_all_one_cloud
 
 if TYPE_CHECKING:
     from hilander.tree import Hierarchy
@@ -12,12 +16,16 @@ MOST_ALONE = 0.95  # share of the points
 LABELS = "train with labels of such embeddings (hilander train)"
 
 
-def remark_on_sizes(hierarchy: Hierarchy, *, in_the_box: bool, whitened: bool) -> str:
+def remark_on_sizes(
+    hierarchy: Hierarchy, points: npt.NDArray[Any], *, in_the_box: bool, whitened: bool
+) -> str:
     """One line if the final clusters look as if something were wrong, and what to do; else empty.
 
     Parameters
     ----------
     hierarchy : Hierarchy
+    points : ndarray of shape (n_points, dim)
+        The embeddings as they came.
     in_the_box : bool
         Whether the model in the box made it, whose whitening can be chosen.
     whitened : bool
@@ -34,11 +42,22 @@ def remark_on_sizes(hierarchy: Hierarchy, *, in_the_box: bool, whitened: bool) -
             f"lower --p-tau{whiten}, or {LABELS}"
         )
     if hierarchy.n_clusters() > 1:
-        return ""
+        return remark_on_cloud(hierarchy, points)
     finer = [number for number, level in enumerate(hierarchy.levels) if level.n_clusters > 1]
     below = f"; level_{finer[-1]} of clusters.parquet is finer" if finer else ""
     return (
         "all points are in one cluster: they may be one identity, or the model sees nothing in "
         f"these embeddings that tells them apart{below}; if so, try a higher --p-tau{whiten}, or "
         f"{LABELS}"
+    )
+
+
+def remark_on_cloud(hierarchy: Hierarchy, points: npt.NDArray[Any]) -> str:
+    """One line if several clusters were found where nothing parts the points; else empty."""
+    if not is_all_one_cloud(points):
+        return ""
+    return (
+        f"nothing parts these {hierarchy.n_points:,} points: they lie in one cloud, of which the "
+        f"{hierarchy.n_clusters():,} clusters are pieces. They may be one identity, or each one of "
+        "its own, or the embeddings do not tell identities apart"
     )

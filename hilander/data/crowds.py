@@ -32,6 +32,8 @@ _MOST_SHARED = 0.3
 # Distance to the nearest, beside that in the cloud. In identities of train files it is .91 to 1.4,
 # in generated ones mostly .8 to 1.1; where several identities are together .2 to .73.
 _LEAST_EVEN = 0.8
+_ALL_EVEN = 0.97  # from which on nothing at all parts the points
+_ROUNDING = 1e-6  # of a unit row
 _NEAREST = 1, 3  # ranks at which that is looked at
 
 Numbers = npt.NDArray[np.float64]
@@ -94,21 +96,44 @@ def stands_out(crowd: Numbers, others: Numbers) -> bool:
 
 
 def is_one_cloud(points: Numbers) -> bool:
-    """Whether the nearest are as far as among points drawn at random with the same spread.
+    """Whether points of unit length, shape (n_points, dim), may well be of one identity."""
+    return measure_evenness(points) >= _LEAST_EVEN
+
+
+def is_all_one_cloud(points: npt.NDArray[Any]) -> bool:
+    """Whether nothing parts a set into groups: one identity, or as many as there are points.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, dim), of any number type, also a mapped file
+        No row is all zeros.
+    """
+    rows = _sample(len(points), _COMPARED)
+    unit = exact_unit_rows(np.asarray(points[rows], dtype=np.float32))
+    return measure_evenness(unit) >= _ALL_EVEN
+
+
+def measure_evenness(points: Numbers) -> float:
+    """How far the nearest are, beside those of points drawn at random with the same spread.
 
     Parameters
     ----------
     points : ndarray of shape (n_points, dim)
         Rows of unit length.
+
+    Returns
+    -------
+    evenness : float
+        About 1 in a cloud, less where points stand in groups; 1 for equal points.
     """
     apart = points[_sample(len(points), _COMPARED)]
     apart = apart - apart.mean(axis=0)
-    apart = apart[np.linalg.norm(apart, axis=1) > 0]
+    apart = apart[np.linalg.norm(apart, axis=1) > _ROUNDING]
     if len(apart) <= max(_NEAREST):
-        return True  # equal points are one identity
+        return 1.0
     drawn = np.random.default_rng(0).standard_normal((len(apart), len(apart))) @ apart
     real, cloud = (_distances(one / np.linalg.norm(one, axis=1)[:, None]) for one in (apart, drawn))
-    return bool((real >= _LEAST_EVEN * cloud).all())
+    return float((real / cloud).min()) if cloud.all() else 1.0  # on a line nothing is apart
 
 
 def _distances(unit: Numbers) -> Numbers:

@@ -3,7 +3,13 @@ import pytest
 
 from hilander import HiLander
 from hilander.data import learn_preparation
-from hilander.data.crowds import find_crowd, is_one_cloud, leave_crowds_out, split_in_two
+from hilander.data.crowds import (
+    find_crowd,
+    is_all_one_cloud,
+    is_one_cloud,
+    leave_crowds_out,
+    split_in_two,
+)
 from hilander.graph import measure_background
 from hilander.validation import bcubed_f
 
@@ -76,6 +82,9 @@ def test_equal_points_are_one_cloud_and_pairs_are_not():
     assert is_one_cloud(spread)
     pairs = unit(np.repeat(spread, 2, axis=0) + 0.02 * rng.normal(size=(200, DIM)))
     assert not is_one_cloud(pairs)
+    assert is_all_one_cloud(spread)
+    assert is_all_one_cloud(np.array([[1.0], [2.0], [-1.0]] * 20))
+    assert not is_all_one_cloud(pairs)
 
 
 def test_values_are_split_where_the_two_groups_differ_most():
