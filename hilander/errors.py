@@ -11,6 +11,7 @@
     ├── SettingError     (ValueError)  an option has a value that means nothing
     ├── ModelError       (ValueError)  a model does not fit the data, or its folder is damaged
     ├── FileFormatError  (ValueError)  a file is missing, truncated or not what it says it is
+    │   └── MissingFileError (FileNotFoundError)  it is not there
     └── OutputError      (OSError)     the output place is taken, read-only or full
 """
 
@@ -49,6 +50,10 @@ class ModelError(HiLanderError, ValueError):
 
 class FileFormatError(HiLanderError, ValueError):
     """A file is missing, truncated or not what it says it is."""
+
+
+class MissingFileError(FileFormatError, FileNotFoundError):
+    """A file or folder is not there."""
 
 
 class OutputError(HiLanderError, OSError):

@@ -266,6 +266,7 @@ def test_score_prints_a_table(clustered, capsys):
     assert row.startswith("final level")
 
 
+@pytest.mark.filterwarnings("ignore:.*has ids, but the embeddings have none")
 def test_labels_of_a_run_without_ids_are_taken_in_order(trained, capsys):
     with np.load(trained / "test.npz") as data:
         np.save(trained / "plain.npy", data["features"])

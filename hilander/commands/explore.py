@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hilander.commands.run_items import add_run_items, read_attachments
-from hilander.errors import FileFormatError, HiLanderError, SettingError
+from hilander.errors import FileFormatError, HiLanderError, MissingFileError, SettingError
 
 DEFAULT_PORT = 8765
 TOKEN_VARIABLE = "HILANDER_TOKEN"
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     from hilander.web.safety import make_guard
 
     if not args.folder.exists():
-        raise FileFormatError(f"{args.folder} does not exist, expected a run folder")
+        raise MissingFileError(f"{args.folder} does not exist, expected a run folder")
     if args.port is not None and not 0 <= args.port < 65536:
         raise SettingError(f"--port {args.port} is no port; use 0 to 65535")
     guard = make_guard(args.host, args.token or os.environ.get(TOKEN_VARIABLE), args.allow_host)
@@ -111,7 +111,7 @@ def open_or_explain(args: argparse.Namespace) -> tuple[Any, str | None]:
     if args.reviews is not None:
         path = args.reviews / REVIEW_FILE if args.reviews.is_dir() else args.reviews
         if not path.is_file():
-            raise FileFormatError(f"{path} does not exist, expected the review of another run")
+            raise MissingFileError(f"{path} does not exist, expected the review of another run")
         other = ReviewStore(path)
         try:
             carried = explorer.import_review(other)

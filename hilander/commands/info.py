@@ -13,7 +13,7 @@ import numpy as np
 from hilander.data import check_folder_kind, read_embeddings, read_json
 from hilander.data.files import EMBEDDING_SUFFIXES
 from hilander.data.writing import MARKER
-from hilander.errors import FileFormatError
+from hilander.errors import FileFormatError, MissingFileError
 
 # What is shown beside a value, where its name alone does not tell.
 MEANINGS = {
@@ -57,14 +57,16 @@ def add_parser(subparsers: Any) -> None:
         "or a reference .pth file is.",
         allow_abbrev=False,
     )
-    parser.add_argument("path", metavar="PATH", type=Path, help="the file or folder")
+    parser.add_argument(
+        "path", metavar="PATH", type=Path, help="the file or folder; box is the model in the box"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON in place of lines")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Describe and print."""
-    facts = describe(args.path)
+    facts = describe(find_named(args.path))
     if args.json:
         print(json.dumps(facts, indent=2, default=str))
         return 0
@@ -75,12 +77,24 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def find_named(path: Path) -> Path:
+    """The path itself, or that of the model in the box, which goes by the name of box."""
+    if str(path) != "box" or path.exists():
+        return path
+    from hilander.model.weights import BOX
+
+    return BOX
+
+
 def describe(path: Path) -> dict[str, Any]:
     """What is known of a path, as plain values; the key "kind" says what it is."""
     if path.is_dir():
         return _describe_folder(path)
     if not path.exists():
-        raise FileFormatError(f"{path} does not exist, expected a file or folder; check the path")
+        raise MissingFileError(
+            f"{path} does not exist, expected a file or folder, or box for the model in the box; "
+            "check the path"
+        )
     suffix = path.suffix.lower()
     if suffix == ".pth":
         return _describe_weights(path)

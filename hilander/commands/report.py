@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hilander.commands.run_items import add_run_items, read_attachments
-from hilander.errors import FileFormatError
+from hilander.errors import MissingFileError
 
 
 def add_parser(subparsers: Any) -> None:
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
 
     check_report_path(args.output)
     if not args.folder.exists():
-        raise FileFormatError(f"{args.folder} does not exist, expected a run folder")
+        raise MissingFileError(f"{args.folder} does not exist, expected a run folder")
     write_report(args.folder, args.output, read_attachments(args))
     if not args.quiet:
         print(f"report: {args.output}")

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
-from hilander.data import read_json, read_labels
+import numpy.typing as npt
+
+from hilander.data import encode_labels, read_json, read_labels
+from hilander.data.arrays import BoolArray, IntArray
+from hilander.data.labels import has_unknown
 from hilander.errors import SettingError
 
 
@@ -47,7 +52,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Score and print."""
     from hilander.tree import Hierarchy
-    from hilander.validation import format_scores, score_clustering, score_levels
+    from hilander.validation import format_scores, score_clustering
 
     hierarchy = Hierarchy.load(args.folder)
     labels = read_labels(
@@ -56,17 +61,33 @@ def run(args: argparse.Namespace) -> int:
         n_rows=hierarchy.n_points,
         ids=read_run_ids(args.folder),
     )
+    labels, known = leave_unknown_out(labels)
     if args.all_levels:
-        every = score_levels(hierarchy, labels)
+        levels = range(hierarchy.n_levels)
+        every = [score_clustering(labels, hierarchy.labels(level)[known]) for level in levels]
         rows = {f"level {number}": scores for number, scores in enumerate(every)}
         found: Any = {"levels": [{"level": n, **s.to_dict()} for n, s in enumerate(every)]}
         found = {**every[-1].to_dict(), **found}
     else:
         name = "final level" if args.level == -1 else f"level {args.level}"
-        rows = {name: score_clustering(labels, hierarchy.labels(args.level))}
+        rows = {name: score_clustering(labels, hierarchy.labels(args.level)[known])}
         found = rows[name].to_dict()
     print(json.dumps(found, indent=2) if args.json else format_scores(rows))
     return 0
+
+
+def leave_unknown_out(labels: npt.NDArray[Any]) -> tuple[IntArray, BoolArray | slice]:
+    """Numbers of the identities, and of which points; where -1 means unknown it is left out."""
+    codes, classes = encode_labels(labels, len(labels))
+    if not has_unknown(classes) or len(classes) == 1:
+        return codes, slice(None)
+    known = codes > 0
+    warnings.warn(
+        f"{int((~known).sum()):,} of {len(codes):,} labels are -1, which means unknown: those "
+        "points are not scored. If -1 is an identity, give it another label.",
+        stacklevel=2,
+    )
+    return codes[known], known
 
 
 def read_run_ids(folder: Path) -> Any:

@@ -19,7 +19,7 @@ from hilander.data.parquet import read_parquet_column, read_parquet_vectors
 from hilander.data.pickles import read_pickle_arrays
 from hilander.data.wide_tables import read_text_table
 from hilander.data.writing import write_atomically
-from hilander.errors import FileFormatError, LabelError, OutputError
+from hilander.errors import FileFormatError, LabelError, MissingFileError, OutputError
 
 AnyArray = npt.NDArray[Any]
 
@@ -205,7 +205,18 @@ def read_labels(
             f"{source}: got {len(labels)} labels for {n_rows} embeddings, expected one each; "
             "check that both files belong together"
         )
+    if n_rows is not None and own_ids is not None and not _are_row_numbers(own_ids):
+        warnings.warn(
+            f"{source} has ids, but the embeddings have none to match them with: labels are taken "
+            "in order. If the order differs, give the embeddings the same ids.",
+            stacklevel=2,
+        )
     return labels
+
+
+def _are_row_numbers(ids: AnyArray) -> bool:
+    """Whether ids only count the rows from 0, and so say nothing that their order does not."""
+    return np.array_equal(ids.astype(str), np.arange(len(ids)).astype(str))
 
 
 def write_table(path: str | Path, columns: Mapping[str, AnyArray]) -> None:
@@ -289,7 +300,7 @@ def _existing(path: str | Path, suffixes: Sequence[str]) -> Path:
     if source.is_dir():
         raise FileFormatError(f"{source} is a folder, expected a file; name a file inside it")
     if not source.exists():
-        raise FileFormatError(f"{source} does not exist, expected a file; check the path")
+        raise MissingFileError(f"{source} does not exist, expected a file; check the path")
     if source.suffix.lower() not in suffixes:
         raise FileFormatError(f"{source} {_unknown(source.suffix, suffixes)}")
     return source

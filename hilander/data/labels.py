@@ -83,7 +83,7 @@ def encode_known(y: Any, n_rows: int) -> tuple[IntArray, BoolArray | slice]:
         As for `encode_labels`, and when no or one identity is left beside -1.
     """
     codes, classes = encode_labels(y, n_rows)
-    if classes.dtype.kind != "i" or classes[0] != -1:
+    if not has_unknown(classes):
         return codes, slice(None)
     known = codes > 0
     if len(classes) < 3:
@@ -95,6 +95,11 @@ def encode_known(y: Any, n_rows: int) -> tuple[IntArray, BoolArray | slice]:
         stacklevel=3,
     )
     return codes[known] - 1, known
+
+
+def has_unknown(classes: npt.NDArray[Any]) -> bool:
+    """Whether the first of the sorted classes is -1 beside others from 0 on: no identity."""
+    return bool(classes.dtype.kind == "i" and classes[0] == -1)
 
 
 def _too_few_known(n_rows: int, n_known: int, classes: npt.NDArray[Any]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hilander.errors import FileFormatError, HiLanderError, OutputError
+from hilander.errors import FileFormatError, HiLanderError, MissingFileError, OutputError
 
 MARKER = "hilander.json"
 _FORMAT = 1
@@ -212,8 +212,11 @@ def check_folder_kind(path: str | Path, kind: str) -> Path:
     """
     folder = Path(path)
     if not folder.is_dir():
-        state = "is a file" if folder.exists() else "does not exist"
-        raise FileFormatError(f"{path} {state}, expected a {kind} folder; check the path")
+        if not folder.exists():
+            raise MissingFileError(
+                f"{path} does not exist, expected a {kind} folder; check the path"
+            )
+        raise FileFormatError(f"{path} is a file, expected a {kind} folder; check the path")
     if not (folder / MARKER).is_file():
         raise FileFormatError(
             f"{path} has no {MARKER}, expected a {kind} folder written by hilander; check the path"
@@ -252,7 +255,7 @@ def read_json(path: str | Path) -> Any:
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise FileFormatError(f"{path} does not exist, expected a JSON file") from error
+        raise MissingFileError(f"{path} does not exist, expected a JSON file") from error
     except OSError as error:
         reason = error.strerror or error
         raise FileFormatError(f"{path} cannot be read ({reason}), expected a JSON file") from error

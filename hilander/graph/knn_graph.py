@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hilander.data.arrays import FloatArray, IntArray, row_blocks
 from hilander.data.writing import write_atomically
-from hilander.errors import FileFormatError, GraphError
+from hilander.errors import FileFormatError, GraphError, MissingFileError
 from hilander.graph.search_report import SearchReport
 
 if TYPE_CHECKING:
@@ -97,7 +97,8 @@ class KnnGraph:
                 told = str(arrays["search"]) if "search" in arrays else ""
                 search = SearchReport.from_json(told) if told else None
         except FileNotFoundError:
-            raise FileFormatError(f"{source} does not exist; give a file that save wrote") from None
+            missing = f"{source} does not exist; give a file that save wrote"
+            raise MissingFileError(missing) from None
         except Exception as error:
             message = f"{source} is not a k-NN graph ({error}); give a file that save wrote"
             raise FileFormatError(message) from error

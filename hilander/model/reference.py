@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from hilander.errors import FileFormatError, HiLanderError, ModelError
+from hilander.errors import FileFormatError, HiLanderError, MissingFileError, ModelError
 from hilander.model.lander import Lander
 from hilander.model.settings import Encoder, Features, NetworkSettings, check_choice
 
@@ -62,7 +62,7 @@ def read_reference_settings(path: str | Path) -> NetworkSettings:
 
 def _read_state(path: Path) -> dict[str, Tensor]:
     if not path.is_file():
-        raise FileFormatError(f"{path} does not exist; give the .pth file of the reference")
+        raise MissingFileError(f"{path} does not exist; give the .pth file of the reference")
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:

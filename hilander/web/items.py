@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hilander.data.arrays import IntArray
 from hilander.data.labels import encode_labels
-from hilander.errors import FileFormatError
+from hilander.errors import FileFormatError, MissingFileError
 from hilander.tree.extras import ITEMS_FILE
 from hilander.tree.storage import CLUSTERS_FILE
 
@@ -160,7 +160,7 @@ def _read(path: Path, names: list[str] | None, n_points: int) -> dict[str, Any]:
         if names is not None:
             columns = {name: column.cast(pyarrow.string()) for name, column in columns.items()}
     except FileNotFoundError:
-        raise FileFormatError(f"{path} does not exist; run `hilander cluster` again") from None
+        raise MissingFileError(f"{path} does not exist; run `hilander cluster` again") from None
     except (pyarrow.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise FileFormatError(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hilander.errors import FileFormatError
+from hilander.errors import FileFormatError, MissingFileError
 
 _LOCAL_HEADER = 30
 
@@ -39,7 +39,7 @@ def map_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
                 if entry.filename.endswith(".npy")
             }
     except FileNotFoundError:
-        raise FileFormatError(f"{path} does not exist, expected an .npz file") from None
+        raise MissingFileError(f"{path} does not exist, expected an .npz file") from None
     except Exception as error:  # zipfile, zlib and numpy raise kinds of their own
         message = f"{path} is damaged ({error or type(error).__name__}); write the run again"
         raise FileFormatError(message) from error
