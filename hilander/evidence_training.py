@@ -25,6 +25,7 @@ from hilander.graph import (
     KnnGraph,
     build_knn_graph,
     measure_background,
+    measure_strangers,
     start_nodes,
     weigh_edges,
 )
@@ -153,6 +154,7 @@ def learn_by_evidence(
         stages=stages,
         device=plan.device,
     )
+    rules = replace(rules, strangers=measure_strangers(features, labels))
     summary = summarise(labels, held_out, table)
     if advice is None:
         return Learned(network, rules, history, summary)

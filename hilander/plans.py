@@ -223,5 +223,5 @@ def make_scorer(
 ) -> Scorer:
     """The scorer that goes with a network; the paper's keeps at most `memory` bytes of nodes."""
     if isinstance(network, EvidenceNetwork):
-        return EvidencePredictor(network, device)
+        return EvidencePredictor(network, device, rules.strangers)
     return Predictor(network, device, join_copies=not rules.as_released, memory=memory)

@@ -20,7 +20,7 @@ from hilander.evidence_training import (
     look_at_points,
     majority_identity,
 )
-from hilander.graph import build_knn_graph
+from hilander.graph import build_knn_graph, measure_strangers
 from hilander.graph.context import CONTEXT
 from hilander.graph.evidence import EDGE_EVIDENCE, SECOND_LOOK
 from hilander.model import evidence_learning
@@ -95,9 +95,8 @@ def test_the_table_holds_every_try_and_the_choice(learned):
     assert learned.rules.p_tau_merge == take_careful(merges, "p_tau_merge")
     for row in table:
         assert row["f"] == pytest.approx((row["pairwise_f"] + row["bcubed_f"]) / 2)
-    assert learned.rules == replace(
-        RULES, p_tau=learned.rules.p_tau, p_tau_merge=learned.rules.p_tau_merge
-    )
+    chosen = {name: getattr(learned.rules, name) for name in ("p_tau", "p_tau_merge", "strangers")}
+    assert learned.rules == replace(RULES, **chosen)
     assert learned.summary["n_validation_identities"] == 4
     assert json.loads(json.dumps(learned.summary)) == learned.summary
     assert len({record["look"] for record in learned.history}) == 4
@@ -108,7 +107,8 @@ def test_the_table_holds_every_try_and_the_choice(learned):
 def test_without_validation_the_given_thresholds_stay(labelled, changes):
     rules = replace(RULES, p_tau=0.7, p_tau_merge=0.8)
     learned = learn_by_evidence(*labelled, plan(rules=rules, **changes))
-    assert learned.rules == rules
+    assert learned.rules == replace(rules, strangers=measure_strangers(*labelled))
+    assert learned.rules.strangers < 0.2
     assert learned.summary["validation"] == []
     assert learned.summary["n_validation_identities"] == 0
 

@@ -59,6 +59,21 @@ def leave_crowds_out(points: npt.NDArray[Any]) -> IntArray | None:
     return rows[left] if len(left) < len(rows) else None
 
 
+def is_crowd_alone(points: npt.NDArray[Any], cosine: float, strangers: float) -> bool:
+    """Whether a set is one identity altogether, for those who know how alike strangers are.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, dim), of any number type, also a mapped file
+        No row is all zeros.
+    cosine, strangers : float
+        That of two usual points of the set, and that of two identities of the same embedder.
+    """
+    if cosine - strangers < _LEAST_RISE * (1 - strangers):
+        return False
+    return is_one_cloud(_take(points, _COMPARED))
+
+
 def find_crowd(unit: Numbers) -> BoolArray | None:
     """Which points are the crowd, shape (n_points,); None where there is none.
 
@@ -108,9 +123,7 @@ def is_all_one_cloud(points: npt.NDArray[Any]) -> bool:
     points : ndarray of shape (n_points, dim), of any number type, also a mapped file
         No row is all zeros.
     """
-    rows = _sample(len(points), _COMPARED)
-    unit = exact_unit_rows(np.asarray(points[rows], dtype=np.float32))
-    return measure_evenness(unit) >= _ALL_EVEN
+    return measure_evenness(_take(points, _COMPARED)) >= _ALL_EVEN
 
 
 def measure_evenness(points: Numbers) -> float:
@@ -148,6 +161,11 @@ def _mean_cosine(unit: Numbers) -> float:
     """Mean cosine of two different rows."""
     total = unit.sum(axis=0)
     return float(total @ total - len(unit)) / (len(unit) * (len(unit) - 1))
+
+
+def _take(points: npt.NDArray[Any], most: int) -> Numbers:
+    """All points, or so many drawn at random, of unit length."""
+    return exact_unit_rows(np.asarray(points[_sample(len(points), most)], dtype=np.float32))
 
 
 def _sample(n_points: int, most: int) -> IntArray:

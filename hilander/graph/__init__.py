@@ -1,6 +1,6 @@
 """k-NN search and the (n, k) graph; edge scores from labels."""
 
-from hilander.graph.background import Background, measure_background
+from hilander.graph.background import Background, measure_background, measure_strangers
 from hilander.graph.evidence import (
     EdgeEvidence,
     SecondEvidence,
@@ -32,6 +32,7 @@ __all__ = [
     "join_copies",
     "look_again",
     "measure_background",
+    "measure_strangers",
     "n_evidence",
     "score_by_labels",
     "start_nodes",

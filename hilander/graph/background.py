@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from hilander.data.arrays import FloatArray, read_rows, row_blocks
-from hilander.data.crowds import leave_crowds_out
+from hilander.data.arrays import FloatArray, IntArray, read_rows, row_blocks
+from hilander.data.crowds import is_crowd_alone, leave_crowds_out
 from hilander.graph.row_source import RowSource
 
 _ROW_BLOCK = 4_096
 _BACKGROUND_PAIRS = 100_000
+_HIGHEST = 0.95  # background; above it nothing would be left to tell points apart by
+_FEWEST_STRANGERS = 8  # identities that show how alike two are
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,9 @@ class Background:
         return (cosine - np.float32(self.centre)) / np.float32(1 - self.centre)
 
 
-def measure_background(features: FloatArray, seed: int = 0) -> Background:
+def measure_background(
+    features: FloatArray, seed: int = 0, *, strangers: float | None = None
+) -> Background:
     """Look at random pairs of points, the same ones in whatever order the points come.
 
     Of an identity that has most of the points to itself none are taken.
@@ -42,22 +46,55 @@ def measure_background(features: FloatArray, seed: int = 0) -> Background:
     features : ndarray of shape (n_points, dim)
         L2-normalised rows.
     seed : int
+    strangers : float, optional
+        Cosine of two identities of this embedder, as `measure_strangers` gives it. It is the
+        background of a set that has hardly one of its own, for one identity has most of the points
+        or all.
     """
+    others = leave_crowds_out(features)
+    centre = _usual_cosine(features, others, seed)
+    if strangers is not None and (
+        others is not None or is_crowd_alone(features, centre, strangers)
+    ):
+        centre = strangers
+    return Background(min(centre, _HIGHEST))
+
+
+def measure_strangers(features: FloatArray, labels: IntArray) -> float | None:
+    """Median cosine of two random points of different identities; None of too few identities.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_points, dim)
+        L2-normalised rows.
+    labels : ndarray of shape (n_points,)
+    """
+    if len(np.unique(labels)) < _FEWEST_STRANGERS:
+        return None
+    left, right = np.random.default_rng(0).integers(len(labels), size=(2, _BACKGROUND_PAIRS))
+    different = labels[left] != labels[right]
+    return float(np.median(_cosines(features, left[different], right[different])))
+
+
+def _usual_cosine(features: FloatArray, chosen: IntArray | None, seed: int) -> float:
+    """Median cosine of two random points, of the chosen rows or of all."""
     rng = np.random.default_rng(seed)
     # Places in the order by cosine to the mean, not row numbers, which say nothing about a point.
     order = np.argsort(_cosine_to_mean(features))
-    if (others := leave_crowds_out(features)) is not None:
-        order = order[np.isin(order, others)]
+    if chosen is not None:
+        order = order[np.isin(order, chosen)]
     pairs = rng.integers(len(order), size=(2, _BACKGROUND_PAIRS))
     left, right = order[pairs[:, pairs[0] != pairs[1]]]
+    return float(np.median(_cosines(features, left, right)))
+
+
+def _cosines(features: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
+    """Cosine of each row of the one list with that of the other, shape (n_pairs,)."""
     source = RowSource(features)
-    cosine = np.concatenate(
-        [
-            np.einsum("id,id->i", source.take(left[part]), source.take(right[part]))
-            for part in (slice(at, at + _ROW_BLOCK) for at in range(0, len(left), _ROW_BLOCK))
-        ]
+    blocks = (slice(at, at + _ROW_BLOCK) for at in range(0, len(left), _ROW_BLOCK))
+    return np.concatenate(
+        [np.einsum("id,id->i", source.take(left[b]), source.take(right[b])) for b in blocks]
     )
-    return Background(min(float(np.median(cosine)), 0.95))
 
 
 def _cosine_to_mean(features: FloatArray) -> npt.NDArray[np.float64]:

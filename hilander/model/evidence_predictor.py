@@ -35,17 +35,21 @@ class EvidencePredictor:
     network : EvidenceNetwork
     device : str
         "auto" takes a GPU if there is one.
+    strangers : float, optional
+        Cosine of two identities, as for `measure_background`.
     """
 
-    def __init__(self, network: EvidenceNetwork, device: str = "auto") -> None:
-        self.network, self.device = network, device
+    def __init__(
+        self, network: EvidenceNetwork, device: str = "auto", strangers: float | None = None
+    ) -> None:
+        self.network, self.device, self.strangers = network, device, strangers
         self._asked = [(1.0, network)]
         self._background: Background | None = None
 
     def begin(self, features: FloatArray) -> Background:
         """See the points of a hierarchy: how many there are, and what their background is."""
         self._asked = self.network.asked_for(len(features))
-        self._background = measure_background(features)
+        self._background = measure_background(features, strangers=self.strangers)
         return self._background
 
     def __call__(self, graph: KnnGraph, nodes: Nodes) -> EdgeScores:

@@ -49,6 +49,9 @@ class Rules:
     keep_pieces : bool
         Leave communities whose likely links mostly lead out of them apart, as "leiden" cuts large
         clusters to pieces; for training, in which their merges are learned.
+    strangers : float, optional
+        Cosine of two identities of the training set: the background of a set of which one identity
+        has most of the points or all. None for a model of no embedder.
     as_released : bool
         Follow the released code to the letter: a parent must be strictly denser and its linkage
         strictly above p_tau; its k counts the node itself, in the early stop and in the smallest
@@ -67,6 +70,7 @@ class Rules:
     as_released: bool = False
     points_for_each: int = 0
     keep_pieces: bool = False
+    strangers: float | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("k", 1), ("max_levels", 1), ("points_for_each", 0)):

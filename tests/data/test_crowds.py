@@ -10,7 +10,7 @@ from hilander.data.crowds import (
     leave_crowds_out,
     split_in_two,
 )
-from hilander.graph import measure_background
+from hilander.graph import measure_background, measure_strangers
 from hilander.validation import bcubed_f
 
 DIM = 48
@@ -99,6 +99,40 @@ def test_the_mean_and_the_background_are_those_of_the_others():
     assert np.linalg.norm(preparation.mean - others.mean(axis=0)) < 0.05
     assert np.linalg.norm(preparation.mean - unit(points).mean(axis=0)) > 0.2
     assert abs(measure_background(preparation.apply(points)).centre) < 0.05
+
+
+def test_who_knows_strangers_measures_a_crowd_against_them_and_others_as_ever():
+    usual, labels = make_album([10] * 40)
+    strangers = measure_strangers(unit(usual), labels)
+    assert abs(strangers) < 0.05
+    assert measure_strangers(unit(usual)[labels < 7], labels[labels < 7]) is None
+    for sizes in ([200], [200, 1, 1], [200] + [1] * 40):
+        crowd = unit(make_album(sizes)[0])
+        assert measure_background(crowd, strangers=strangers).centre == strangers
+    for sizes in ([10] * 40, [1] * 200, [2] * 100):
+        others = unit(make_album(sizes, seed=3)[0])
+        known, unknown = (measure_background(others, strangers=s) for s in (strangers, None))
+        assert known == unknown
+
+
+def test_identities_of_one_kind_are_not_taken_for_one_by_who_knows_strangers():
+    alike = unit(make_album([15] * 30, shared=1.5)[0])
+    assert measure_background(alike).centre > 0.5
+    assert measure_background(alike, strangers=0.0) == measure_background(alike)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    points, labels = make_album([15] * 40, seed=7)
+    return HiLander(epochs=8).fit(points, labels)
+
+
+@pytest.mark.parametrize("others", [0, 2, 30])
+def test_a_fitted_model_finds_one_identity_that_is_nearly_all_there_is(fitted, others, tmp_path):
+    points, labels = make_album([150] + [1] * others, seed=8)
+    fitted.save(tmp_path / "model")
+    for model in (fitted, HiLander.load(tmp_path / "model")):
+        assert bcubed_f(labels, model.predict(points)) > 0.95
 
 
 def test_with_labels_the_mean_is_that_of_all_points():
