@@ -54,7 +54,7 @@ def remark_on_sizes(
 
 def remark_on_cloud(hierarchy: Hierarchy, points: npt.NDArray[Any]) -> str:
     """One line if several clusters were found where nothing parts the points; else empty."""
-    if not is_all_one_cloud(points):
+    if 2 * hierarchy.sizes().max() > hierarchy.n_points or not is_all_one_cloud(points):
         return ""
     return (
         f"nothing parts these {hierarchy.n_points:,} points: they lie in one cloud, of which the "

@@ -42,6 +42,8 @@ Numbers = npt.NDArray[np.float64]
 def leave_crowds_out(points: npt.NDArray[Any]) -> IntArray | None:
     """Rows of the points, or of a sample, that are of no crowd; None where there is no crowd.
 
+    Beside a single other identity, as many of the crowd as of that are left.
+
     Parameters
     ----------
     points : ndarray of shape (n_points, dim), of any number type, also a mapped file
@@ -53,10 +55,34 @@ def leave_crowds_out(points: npt.NDArray[Any]) -> IntArray | None:
     """
     rows = _sample(len(points), _SAMPLE)
     unit = exact_unit_rows(np.asarray(points[rows], dtype=np.float32))
-    left = np.arange(len(rows))
+    left, inside = np.arange(len(rows)), np.arange(0)
     while (crowd := find_crowd(unit[left])) is not None:
-        left = left[~crowd]
+        inside, left = left[crowd], left[~crowd]
+    if len(left) == len(rows):
+        return None
+    if stands_out(unit[left], unit[inside]) and is_one_cloud(unit[left]):
+        # Two identities alone are each other's background: as many of the one as of the other.
+        left = np.union1d(inside[_sample(len(inside), len(left))], left)
     return rows[left] if len(left) < len(rows) else None
+
+
+def thin_crowd_out(codes: IntArray) -> IntArray | None:
+    """Rows with as few of a labelled crowd as others have on average; None without a crowd.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_points,)
+        Identity of each point, from 0 without a gap.
+    """
+    size = np.bincount(codes)
+    crowd = int(size.argmax())
+    if len(size) < 2 or size[crowd] < _LEAST_SHARE * len(codes):
+        return None
+    usual = max(1, round((len(codes) - size[crowd]) / (len(size) - 1)))
+    if usual >= size[crowd]:
+        return None
+    inside = np.flatnonzero(codes == crowd)
+    return np.union1d(inside[_sample(len(inside), usual)], np.flatnonzero(codes != crowd))
 
 
 def is_crowd_alone(points: npt.NDArray[Any], cosine: float, strangers: float) -> bool:
@@ -103,11 +129,15 @@ def split_in_two(values: Numbers) -> float:
 
 
 def stands_out(crowd: Numbers, others: Numbers) -> bool:
-    """Whether points are far more alike than others are, and no more like those than they are."""
+    """Whether points are far more alike than others are, and no more like those than they are.
+
+    Others who are one identity are alike, too; then a pair of both kinds is what is not.
+    """
     within, outside = _mean_cosine(crowd), _mean_cosine(others)
     across = float(crowd.mean(axis=0) @ others.mean(axis=0))
-    rise = within - outside
-    return rise >= _LEAST_RISE * (1 - outside) and across - outside <= _MOST_SHARED * rise
+    strange = min(outside, across)
+    rise = within - strange
+    return rise >= _LEAST_RISE * (1 - strange) and across - outside <= _MOST_SHARED * rise
 
 
 def is_one_cloud(points: Numbers) -> bool:

@@ -36,7 +36,7 @@ from hilander.data.arrays import (
     read_rows,
     row_blocks,
 )
-from hilander.data.crowds import leave_crowds_out
+from hilander.data.crowds import leave_crowds_out, thin_crowd_out
 from hilander.data.labels import encode_labels
 from hilander.errors import EmbeddingError, SettingError
 
@@ -217,8 +217,8 @@ def learn_preparation(
         Whether rows are brought to unit length.
     labels : ndarray of shape (n_samples,), optional
         Identities, so that "auto" can leave out the pairs of one identity. Without them it takes
-        all pairs, and two or three well-separated identities look like a cone. An identity that
-        has most of the points to itself is left out by its looks, see `hilander.data.crowds`.
+        all pairs, and two or three well-separated identities look like a cone. Of an identity that
+        has many of the points to itself few count, or none, see `hilander.data.crowds`.
 
     Returns
     -------
@@ -227,9 +227,9 @@ def learn_preparation(
     if centre != "auto" and not isinstance(centre, bool | np.bool_):
         raise SettingError(f'got centre={centre!r}, expected True, False or "auto"; choose one')
     _refuse_zero_rows(X)
-    others = None if labels is not None or centre is False else leave_crowds_out(X)
-    if others is not None:
-        X = np.asarray(X[others], dtype=np.float32)
+    if centre is not False and (chosen := _leave_crowds_out(X, labels)) is not None:
+        X = np.asarray(X[chosen], dtype=np.float32)
+        labels = None if labels is None else np.asarray(labels)[chosen]
     if centre == "auto":
         centre = _is_narrow_cone(X, labels)
     if not centre:
@@ -239,6 +239,13 @@ def learn_preparation(
         block = read_rows(X, rows)
         total += (exact_unit_rows(block) if normalise else block).sum(axis=0, dtype=np.float64)
     return Preparation((total / len(X)).astype(np.float32), normalise)
+
+
+def _leave_crowds_out(X: FloatArray, labels: IntArray | None) -> IntArray | None:
+    """Rows that show what all have in common; None for all rows."""
+    if labels is None:
+        return leave_crowds_out(X)
+    return thin_crowd_out(encode_labels(labels, len(X))[0])
 
 
 def mean_pair_cosine(X: FloatArray, labels: IntArray | None = None) -> float:

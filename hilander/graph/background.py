@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from hilander.data.arrays import FloatArray, IntArray, read_rows, row_blocks
+from hilander.data.arrays import FloatArray, IntArray, read_rows, row_blocks, sort_by_group
 from hilander.data.crowds import is_crowd_alone, leave_crowds_out
 from hilander.graph.row_source import RowSource
 
@@ -61,7 +61,7 @@ def measure_background(
 
 
 def measure_strangers(features: FloatArray, labels: IntArray) -> float | None:
-    """Median cosine of two random points of different identities; None of too few identities.
+    """Median cosine of two random identities, by a point of each; None of too few identities.
 
     Parameters
     ----------
@@ -69,11 +69,16 @@ def measure_strangers(features: FloatArray, labels: IntArray) -> float | None:
         L2-normalised rows.
     labels : ndarray of shape (n_points,)
     """
-    if len(np.unique(labels)) < _FEWEST_STRANGERS:
+    codes = np.unique(labels, return_inverse=True)[1]
+    members, starts = sort_by_group(codes, int(codes.max()) + 1)
+    size = np.diff(starts)
+    if len(size) < _FEWEST_STRANGERS:
         return None
-    left, right = np.random.default_rng(0).integers(len(labels), size=(2, _BACKGROUND_PAIRS))
-    different = labels[left] != labels[right]
-    return float(np.median(_cosines(features, left[different], right[different])))
+    rng = np.random.default_rng(0)
+    pairs = rng.integers(len(size), size=(2, _BACKGROUND_PAIRS))
+    pairs = pairs[:, pairs[0] != pairs[1]]
+    left, right = members[starts[pairs] + rng.integers(size[pairs])]
+    return float(np.median(_cosines(features, left, right)))
 
 
 def _usual_cosine(features: FloatArray, chosen: IntArray | None, seed: int) -> float:

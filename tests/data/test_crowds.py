@@ -9,6 +9,7 @@ from hilander.data.crowds import (
     is_one_cloud,
     leave_crowds_out,
     split_in_two,
+    thin_crowd_out,
 )
 from hilander.graph import measure_background, measure_strangers
 from hilander.validation import bcubed_f
@@ -64,6 +65,22 @@ def test_a_second_crowd_behind_the_first_is_left_out_too():
     points, labels = make_album([900, 250, *[1] * 80], scatter=0.4)
     left = leave_crowds_out(points)
     assert np.isin(labels[left], [0, 1]).mean() < 0.1
+
+
+@pytest.mark.parametrize("sizes", [[300, 40], [300, 10], [100, 60]])
+def test_two_identities_alone_are_each_others_background(sizes):
+    points, labels = make_album(sizes, shared=1.0)
+    left = np.bincount(labels[leave_crowds_out(points)])
+    np.testing.assert_allclose(left, [sizes[1]] * 2, atol=2)
+
+
+@pytest.mark.parametrize("shared", [0.0, 2.0])
+@pytest.mark.parametrize(
+    "sizes", [[300, 10], [300, 50], [300, 100], [150, 100], [300, 50, 1, 1, 1]]
+)
+def test_the_box_tells_a_large_identity_from_a_smaller_one(sizes, shared):
+    points, labels = make_album(sizes, shared=shared, seed=5)
+    assert bcubed_f(labels, HiLander.pretrained().predict(points)) > 0.9
 
 
 def test_a_crowd_is_found_in_a_sample_of_many_points():
@@ -135,10 +152,16 @@ def test_a_fitted_model_finds_one_identity_that_is_nearly_all_there_is(fitted, o
         assert bcubed_f(labels, model.predict(points)) > 0.95
 
 
-def test_with_labels_the_mean_is_that_of_all_points():
-    points, labels = make_album([400] + [1] * 100, shared=1.5)
+def test_of_a_labelled_crowd_as_few_count_as_others_have():
+    points, labels = make_album([400] + [2] * 100, shared=1.5)
+    others = unit(points[labels != 0].astype(float))
     preparation = learn_preparation(points, labels=labels)
-    np.testing.assert_allclose(preparation.mean, unit(points).mean(axis=0), atol=1e-5)
+    assert np.linalg.norm(preparation.mean - others.mean(axis=0)) < 0.02
+    chosen = thin_crowd_out(labels)
+    np.testing.assert_array_equal(np.bincount(labels[chosen]), [2] * 101)
+    assert thin_crowd_out(np.repeat(np.arange(5), 30)) is None
+    two = np.repeat([0, 1], [70, 20])
+    np.testing.assert_array_equal(np.bincount(two[thin_crowd_out(two)]), [20, 20])
 
 
 @pytest.mark.parametrize("shared", [0.0, 2.0])
