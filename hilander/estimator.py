@@ -21,6 +21,7 @@ from hilander.errors import SettingError
 from hilander.estimator_input import check_fitted, describe_fit, read_points, see_columns
 from hilander.graph import KnnGraph, build_knn_graph
 from hilander.tree import Hierarchy, LevelStep, Rules, walk_levels
+from hilander.tree.distinct import leave_copies_out, restore_copies, set_copies_aside
 from hilander.validation import bcubed_f
 
 if TYPE_CHECKING:
@@ -185,7 +186,8 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         points = read_points(X)
         labels, known = encode_known(y, len(points))
         check_trainable(labels)
-        taught = points[known]
+        as_published = self.method == "paper"  # which sees copies as it sees others
+        taught, labels = leave_copies_out(points[known], labels, show_all=as_published)
         plan = make_plan(self, taught, labels)
         check_enough(self, plan.rules.k, len(taught))
         preparation = prepare(self, taught, labels, plan.rules.k)
@@ -196,8 +198,10 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         self._keep(learned, preparation)
         if self.verbose:
             print(describe_fit(self))
-        prepared = suit_preparation(self, points, self.rules_).apply(points)
-        self.hierarchy_ = Hierarchy.of_steps(self._walk(prepared, self.rules_))
+        shown, copies = set_copies_aside(points, show_all=as_published)
+        prepared = suit_preparation(self, shown, self.rules_).apply(shown)
+        steps = self._walk(prepared, self.rules_)
+        self.hierarchy_ = Hierarchy.of_steps(restore_copies(steps, copies))
         self.labels_ = self.hierarchy_.labels(-1)
         return self
 
@@ -266,6 +270,9 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         check_fitted(self)
         points = read_points(X, getattr(self, "n_features_in_", None), as_stored=True)
         see_columns(self, X, points, reset=False)
+        points, copies = set_copies_aside(
+            points, show_all=self.method == "paper" or graph is not None
+        )
         rules = rules_for(
             self, len(points), graph, k=k, p_tau=p_tau, early_stop=early_stop, decoder=decoder
         )
@@ -273,7 +280,10 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         plan = plan_memory(load_of(self, points, rules), memory, may_map=folder is not None)
         prepared = plan.prepare(suit_preparation(self, points, rules, graph, work), points, folder)
         search = partial(build_knn_graph, verbose=self.verbose, memory=plan.search)
-        return self._walk(prepared, rules, graph=graph, search=search, work=work, memory=plan.score)
+        steps = self._walk(
+            prepared, rules, graph=graph, search=search, work=work, memory=plan.score
+        )
+        return restore_copies(steps, copies)
 
     def predict(self, X: Any) -> IntArray:
         """Group embeddings and give the final partition.

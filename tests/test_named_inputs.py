@@ -51,6 +51,12 @@ def test_ids_that_cannot_be_matched_are_told_of(run, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_labels_that_are_all_unknown_are_refused(run, capsys):
+    np.save(run / "none.npy", np.full(180, -1))
+    assert main(["score", f"{run}/run", "--labels", f"{run}/none.npy"]) == 2
+    assert "all 180 labels are -1, which means unknown: there is nothing" in capsys.readouterr().err
+
+
 @pytest.mark.filterwarnings("default:.*labels are -1")
 @pytest.mark.parametrize("every", [[], ["--all-levels"]])
 def test_points_of_unknown_identity_are_not_scored(run, capsys, every):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from hilander.data import encode_labels, read_json, read_labels
 from hilander.data.arrays import BoolArray, IntArray
 from hilander.data.labels import has_unknown
-from hilander.errors import SettingError
+from hilander.errors import LabelError, SettingError
 
 
 def add_parser(subparsers: Any) -> None:
@@ -79,8 +79,13 @@ def run(args: argparse.Namespace) -> int:
 def leave_unknown_out(labels: npt.NDArray[Any]) -> tuple[IntArray, BoolArray | slice]:
     """Numbers of the identities, and of which points; where -1 means unknown it is left out."""
     codes, classes = encode_labels(labels, len(labels))
-    if not has_unknown(classes) or len(classes) == 1:
+    if not has_unknown(classes):
         return codes, slice(None)
+    if len(classes) == 1:
+        raise LabelError(
+            f"all {len(codes):,} labels are -1, which means unknown: there is nothing to score by; "
+            "check the labels or, if -1 is an identity, give it another label"
+        )
     known = codes > 0
     warnings.warn(
         f"{int((~known).sum()):,} of {len(codes):,} labels are -1, which means unknown: those "
