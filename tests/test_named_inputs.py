@@ -40,6 +40,13 @@ def test_info_knows_the_model_in_the_box_by_name(capsys, monkeypatch, tmp_path):
     assert "has no hilander.json" in capsys.readouterr().err
 
 
+def test_cluster_knows_the_model_in_the_box_by_name(run, capsys):
+    assert main(["cluster", f"{run}/points.npy", "-m", "box", "-o", f"{run}/again"]) == 0
+    assert "model: in the box" in capsys.readouterr().out
+    again, before = (Hierarchy.load(run / name).labels(-1) for name in ("again", "run"))
+    np.testing.assert_array_equal(again, before)
+
+
 @pytest.mark.filterwarnings("default:.*has ids")
 def test_ids_that_cannot_be_matched_are_told_of(run, capsys):
     labels = np.load(run / "labels.npy")

@@ -17,6 +17,7 @@ from hilander.commands.inputs import (
     add_device,
     add_input,
     check_probability,
+    name_model,
     read_input,
     whole,
 )
@@ -58,9 +59,9 @@ def add_parser(subparsers: Any) -> None:
         "-m",
         "--model",
         metavar="MODEL",
-        type=Path,
-        help="model folder that `hilander train` or `hilander convert` wrote (default: the model "
-        "in the box, which needs no labels of yours)",
+        type=name_model,
+        help="model folder that `hilander train` or `hilander convert` wrote (default: box, the "
+        "model in the box, which needs no labels of yours)",
     )
     parser.add_argument(
         "-o", "--output", metavar="RUN", type=Path, required=True, help="run folder to write"

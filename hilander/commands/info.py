@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from hilander.commands.inputs import name_model
 from hilander.data import check_folder_kind, read_embeddings, read_json
 from hilander.data.files import EMBEDDING_SUFFIXES
 from hilander.data.writing import MARKER
@@ -79,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 
 def find_named(path: Path) -> Path:
     """The path itself, or that of the model in the box, which goes by the name of box."""
-    if str(path) != "box" or path.exists():
+    if name_model(str(path)) is not None:
         return path
     from hilander.model.weights import BOX
 

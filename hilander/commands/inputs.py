@@ -107,3 +107,8 @@ def check_probability(name: str, value: Any) -> None:
     """Refuse what is not a probability, before anything is read."""
     if isinstance(value, float) and not 0 <= value <= 1:
         raise SettingError(f"{name} {value:g} is not a probability; use 0 to 1")
+
+
+def name_model(text: str) -> Path | None:
+    """The folder of a model; None for the word box, unless there is a folder of that name."""
+    return None if text == "box" and not Path(text).exists() else Path(text)
