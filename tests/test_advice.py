@@ -15,6 +15,7 @@ from hilander.data import claim_folder, make_identities
 from hilander.errors import ModelError, SettingError
 from hilander.evidence_training import EvidencePlan, begin_network, learn_by_evidence
 from hilander.graph import build_knn_graph, start_nodes
+from hilander.model import evidence_learning
 from hilander.model.evidence_learning import EvidenceLearning, make_evidence_network
 from hilander.model.evidence_network import EvidenceSettings
 from hilander.model.evidence_predictor import EvidencePredictor, weigh_opinions
@@ -206,7 +207,8 @@ def test_labels_too_few_to_judge_whitening_leave_it_to_each_set(labelled, tmp_pa
     assert not HiLander(**quick).fit(X, y).preparation_.whitens_own
 
 
-def test_a_stretched_space_is_whitened_with_a_handful_of_identities_too():
+def test_a_stretched_space_is_whitened_with_a_handful_of_identities_too(monkeypatch):
+    monkeypatch.setattr(evidence_learning, "_STEPS_PER_EPOCH", 25)
     rng = np.random.default_rng(0)
     stretch = np.where(np.arange(48) < 12, 3.0, 0.3)
 
