@@ -10,7 +10,6 @@ train file; the rivals run at their defaults.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -18,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.box import read_test
-from benchmarks.datasets import SHARED, begin_row
+from benchmarks.datasets import SHARED
 from benchmarks.few_points import METHODS, make_method, score
-from benchmarks.quality import PAGE
-from benchmarks.rows import RESULTS, append_row, put_block, read_rows
+from benchmarks.rows import RESULTS
+from benchmarks.set_study import SetStudy
 from hilander.data.arrays import IntArray
 
 ROWS = RESULTS / "albums.jsonl"
@@ -97,29 +96,7 @@ def _cell(row: dict[str, Any] | None) -> str:
     return " / ".join(f"{row[key]:.3f}".lstrip("0") for key in ("pairwise_f", "bcubed_f"))
 
 
-def render() -> None:
-    """Draw the table of the page anew."""
-    text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(put_block(text, MARKS, format_rows(read_rows(ROWS))), encoding="utf-8")
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("command", choices=["run", "render"])
-    parser.add_argument("--dataset", nargs="+", choices=list(SHARED), default=list(SHARED))
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
-    args = parser.parse_args(arguments)
-    if args.command == "render":
-        render()
-        return 0
-    for name in args.dataset:
-        told = begin_row(name, 0)
-        for row in measure(name, args.methods):
-            append_row(ROWS, told | row)
-            print(name, row, flush=True)
-    return 0
-
+STUDY = SetStudy(__doc__, ROWS, MARKS, METHODS, measure, format_rows)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(STUDY.main())

@@ -9,7 +9,6 @@ domain; the fitted one learned from the train file; the rivals run at their defa
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -18,14 +17,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.box import DOMAIN_OF, cluster_by_rival, find_box, read_test, stand_alone
-from benchmarks.datasets import SHARED, begin_row, load_labelled
-from benchmarks.quality import PAGE
-from benchmarks.rows import (
-    RESULTS,
-    append_row,
-    put_block,
-    read_rows,
-)
+from benchmarks.datasets import SHARED, load_labelled
+from benchmarks.rows import RESULTS
+from benchmarks.set_study import SetStudy
 from hilander import HiLander
 from hilander.data.arrays import IntArray
 from hilander.validation import bcubed_f, pairwise_f
@@ -119,29 +113,7 @@ def format_rows(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def render() -> None:
-    """Draw the table of the page anew."""
-    text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(put_block(text, MARKS, format_rows(read_rows(ROWS))), encoding="utf-8")
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("command", choices=["run", "render"])
-    parser.add_argument("--dataset", nargs="+", choices=list(SHARED), default=list(SHARED))
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
-    args = parser.parse_args(arguments)
-    if args.command == "render":
-        render()
-        return 0
-    for name in args.dataset:
-        told = begin_row(name, 0)
-        for row in measure(name, args.methods):
-            append_row(ROWS, told | row)
-            print(name, row, flush=True)
-    return 0
-
+STUDY = SetStudy(__doc__, ROWS, MARKS, METHODS, measure, format_rows)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(STUDY.main())

@@ -106,7 +106,8 @@ def test_a_run_of_photos_saved_twice_can_be_looked_at(once, tmp_path, capsys):
     assert main(["cluster", f"{tmp_path}/album.npz", "-o", run]) == 0
     assert "375 points in " in capsys.readouterr().out
     assert main(["doubts", run]) == 0
-    assert main(["report", run]) == 0
+    assert main(["report", run, "-o", f"{tmp_path}/report.html"]) == 0
+    assert (tmp_path / "report.html").stat().st_size > 1000
     assert Hierarchy.load(run).n_points == 375
 
 
