@@ -39,7 +39,8 @@ def measure_background(
 ) -> Background:
     """Look at random pairs of points, the same ones in whatever order the points come.
 
-    Of an identity that has most of the points to itself none are taken.
+    Of an identity that has most of the points to itself none are taken; among more than 4,096
+    points the others are then a sample, which does depend on the order.
 
     Parameters
     ----------
