@@ -18,14 +18,10 @@ import numpy as np
 from benchmarks.datasets import load_labelled
 from benchmarks.shapes import Kind, log_uniform, make_plain, make_shaped
 from hilander.data import as_embeddings, learn_preparation
-from hilander.data.episodes import (
-    REAL_SIZES,
-    Episode,
-    IdentityBootstrap,
-    Sizes,
-    resample_identities,
-)
+from hilander.data.episodes import Episode, Sizes, resample_identities
 from hilander.data.face_like import FaceLikeSettings, make_face_like
+from hilander.data.made_up import IdentityBootstrap
+from hilander.data.training_sets import REAL_SIZES
 from hilander.evidence_training import EvidencePlan
 from hilander.training import choose_held_out
 

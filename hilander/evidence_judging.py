@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hilander.data.episodes import Episode, IdentityBootstrap, Sizes, resample_identities
+from hilander.data.episodes import Episode, Sizes, resample_identities
+from hilander.data.made_up import IdentityBootstrap
 from hilander.graph import build_knn_graph
 from hilander.model.evidence_learning import Watch
 from hilander.model.evidence_network import EvidenceNetwork

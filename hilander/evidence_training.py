@@ -18,7 +18,8 @@ from scipy.sparse import csr_matrix
 
 from hilander.advice import Advice, read_advice
 from hilander.data.arrays import BoolArray, FloatArray, IntArray
-from hilander.data.episodes import Episode, make_episodes
+from hilander.data.episodes import Episode
+from hilander.data.training_sets import make_episodes
 from hilander.errors import ModelError, SettingError
 from hilander.evidence_judging import USUAL_P_TAU, VALIDATION_POINTS, Judge
 from hilander.graph import (

@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 
 from hilander.data.arrays import FloatArray, IntArray
-from hilander.data.episodes import FEWEST_SOURCES, Episode, resample_identities
+from hilander.data.episodes import Episode, resample_identities
+from hilander.data.made_up import FEWEST_SOURCES
 from hilander.data.whitening import whiten_within
 from hilander.graph import build_knn_graph
 from hilander.graph.edges import unit_rows
