@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.datasets import load_labelled
+from benchmarks.offset_bootstrap import OffsetBootstrap
 from benchmarks.shapes import Kind, log_uniform, make_plain, make_shaped
 from hilander.data import as_embeddings, learn_preparation
 from hilander.data.episodes import Episode, Sizes, resample_identities
 from hilander.data.face_like import FaceLikeSettings, make_face_like
-from hilander.data.made_up import IdentityBootstrap
 from hilander.data.training_sets import REAL_SIZES
 from hilander.evidence_training import EvidencePlan
 from hilander.training import choose_held_out
@@ -129,7 +129,7 @@ def bootstrap_source(
     known: Episode, rng: np.random.Generator, *, with_small: bool
 ) -> Iterator[Episode]:
     """New identities like those of a real set, strangers and as hard ones in turn."""
-    bootstrap = IdentityBootstrap(known)
+    bootstrap = OffsetBootstrap(known)
     if not bootstrap.is_able:
         return
     for turn, sizes in enumerate(MADE_UP_SIZES):

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from hilander.data import FloatArray, IntArray, OwnPreparation, Preparation, learn_preparation
+from hilander.data.arrays import unit_rows
 from hilander.data.regions import take_regions
 from hilander.data.whitening import whiten_within
 from hilander.graph import KnnGraph
-from hilander.graph.edges import unit_rows
 from hilander.tree import Hierarchy, Rules, walk_levels
 from hilander.tree.work import Work
 from hilander.whitening_choice import choose_whitening

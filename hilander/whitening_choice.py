@@ -8,12 +8,11 @@ from dataclasses import replace
 import numpy as np
 from sklearn.metrics import average_precision_score
 
-from hilander.data.arrays import FloatArray, IntArray
+from hilander.data.arrays import FloatArray, IntArray, unit_rows
 from hilander.data.episodes import Episode, resample_identities
 from hilander.data.made_up import FEWEST_SOURCES
 from hilander.data.whitening import whiten_within
 from hilander.graph import build_knn_graph
-from hilander.graph.edges import unit_rows
 
 RIDGES = (3.0, 1.0, 0.3)
 LEAST_GAIN = 0.01  # of average precision, below which whitening is not worth its risk

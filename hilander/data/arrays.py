@@ -50,6 +50,13 @@ def read_rows(X: npt.NDArray[Any], rows: slice) -> FloatArray:
     return np.asarray(X[rows], dtype=np.float32)
 
 
+def unit_rows(vectors: FloatArray) -> FloatArray:
+    """Rows of unit length; a zero row stays zero."""
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: FloatArray = vectors / np.maximum(length, np.float32(1e-12))
+    return unit
+
+
 def exact_unit_rows(block: FloatArray) -> npt.NDArray[np.float64]:
     """Rows of unit length, in float64: squares of large or tiny float32 values leave its range."""
     unit = block.astype(np.float64)

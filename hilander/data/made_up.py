@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hilander.data.arrays import FloatArray, IntArray
+from hilander.data.arrays import FloatArray, IntArray, unit_rows
 from hilander.data.episodes import Episode, Sizes, neighbour_purity, resample_identities
+from hilander.data.members import Members
 
 FEWEST_SOURCES = 8  # identities with three points or more, below which nothing is bootstrapped
 _LARGEST = 600
@@ -18,6 +19,10 @@ _MADE_UP_WEIGHT = 0.4  # real identities are the better teachers
 # the latter to split large identities.
 _STRANGERS = 0.4 * np.pi
 _NEAREST_SHARE = 0.3  # of the farthest
+# Crowds: how many there are at most, which identities may stand in them, which share of those at
+# most, and how close they are beside the members of the loosest tenth of the identities.
+_MOST_CROWDS, _SMALL, _CROWD_SHARE = 3, 5, 0.15
+_LEAST_CLOSE, _LOOSE = 0.4, 0.1
 _SAMPLE_POINTS = 3000
 _HALVINGS = 5
 
@@ -26,12 +31,14 @@ class IdentityBootstrap:
     """Makes labelled sets of new identities like those of a labelled set.
 
     A new identity stands near a real one, moved by a draw from the covariance of the identities'
-    centres; its members scatter as members of a few real identities do.
+    centres; its members scatter as those of a real identity do (`Members`).
 
     Parameters
     ----------
     episode : Episode
     """
+
+    crowded = True  # whether some of the small identities of a set stand in crowds
 
     def __init__(self, episode: Episode) -> None:
         features, labels = episode.features, np.unique(episode.labels, return_inverse=True)[1]
@@ -52,6 +59,9 @@ class IdentityBootstrap:
         self.centres = (centres - self.mean).astype(np.float32)
         self.usual_size = int(np.median(size))
         if self.is_able:
+            around = centres[source].astype(np.float32)
+            points = unit_rows(around + self.scatter)
+            self.members = Members(points, around, self.first, self.count)
             self.root = self._covariance_root(float(np.median(size)))
             self.as_hard = self._match_hardness(episode)
 
@@ -89,18 +99,23 @@ class IdentityBootstrap:
     ) -> Episode:
         """Make a labelled set of about `n_points` points, of strangers or as hard as the real."""
         counts = draw_sizes(sizes, n_points, self.usual_size, rng)
-        return self._fill(counts, self.as_hard if as_hard else _STRANGERS, rng)
+        farthest = self.as_hard if as_hard else _STRANGERS
+        return self._fill(counts, farthest, rng, crowded=self.crowded)
 
-    def _fill(self, counts: IntArray, farthest: float, rng: np.random.Generator) -> Episode:
+    def _fill(
+        self,
+        counts: IntArray,
+        farthest: float,
+        rng: np.random.Generator,
+        *,
+        crowded: bool = False,
+    ) -> Episode:
         """New identities of these sizes, up to so far from real ones."""
+        centres = self._place_centres(len(counts), farthest, rng)
+        if crowded:
+            centres = self._crowd(centres, counts, rng)
         labels = np.repeat(np.arange(len(counts)), counts)
-        points = self._place_centres(len(counts), farthest, rng)[labels]
-        sources = rng.integers(len(self.first), size=(len(counts), 3))
-        turn = rng.uniform(0, np.pi / 6, size=(len(labels), 1)).astype(np.float32)
-        # Two blended members, so that a large identity is not made of repeats.
-        points += np.cos(turn) * self._draw_scatter(sources[labels], rng)
-        points += np.sin(turn) * self._draw_scatter(sources[labels], rng)
-        points /= np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-9)
+        points = self._scatter_members(centres, labels, rng)
         return Episode(points.astype(np.float32), labels, _MADE_UP_WEIGHT)
 
     def _place_centres(
@@ -114,11 +129,37 @@ class IdentityBootstrap:
         )
         return placed
 
-    def _draw_scatter(self, sources: IntArray, rng: np.random.Generator) -> FloatArray:
-        chosen = sources[np.arange(len(sources)), rng.integers(sources.shape[1], size=len(sources))]
-        member = (rng.random(len(chosen)) * self.count[chosen]).astype(np.int64)
-        drawn: FloatArray = self.scatter[self.first[chosen] + member]
-        return drawn
+    def _crowd(self, centres: FloatArray, counts: IntArray, rng: np.random.Generator) -> FloatArray:
+        """The centres, with some of the small identities moved to where others are.
+
+        Blurred pictures, or such as an embedder has seldom seen, lie closer together than others,
+        whosoever they are of. Who has not seen such crowds takes them for large identities. At most
+        they are as close as the members of loose identities.
+        """
+        centres = unit_rows(centres)
+        loose, usual = np.quantile(self.members.tightness, [_LOOSE, 0.5])
+        small = rng.permutation(np.flatnonzero(counts <= _SMALL))
+        for _ in range(rng.integers(1, _MOST_CROWDS + 1)):
+            crowd, small = np.split(small, [int(rng.uniform(0, _CROWD_SHARE) * len(small))])
+            if len(crowd):
+                closeness = rng.uniform(_LEAST_CLOSE, 1) * (loose / usual) ** 2
+                middle = unit_rows(centres[crowd].sum(axis=0, keepdims=True))
+                apart = np.sqrt(1 - closeness) * centres[crowd]
+                centres[crowd] = unit_rows(np.sqrt(closeness) * middle + apart)
+        return centres
+
+    def _scatter_members(
+        self, centres: FloatArray, labels: IntArray, rng: np.random.Generator
+    ) -> FloatArray:
+        """A point of unit length for each label, around the centre of that number.
+
+        Only the tighter half of the real identities is copied: a loose one has perhaps a wrong
+        label or two, and a hundred points as loose as that would be strangers.
+        """
+        tightness = self.members.tightness
+        tighter = np.flatnonzero(tightness >= np.median(tightness))
+        sources = rng.choice(tighter, size=len(centres))
+        return self.members.draw(sources[labels], unit_rows(centres)[labels], rng)
 
 
 def draw_sizes(sizes: Sizes, n_points: int, usual_size: int, rng: np.random.Generator) -> IntArray:

@@ -102,13 +102,6 @@ def dot_block(left: npt.NDArray[Any], ends: FloatArray) -> FloatArray:
     return products[:, :, 0]
 
 
-def unit_rows(vectors: FloatArray) -> FloatArray:
-    """Rows of unit length; a zero row stays zero."""
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit: FloatArray = vectors / np.maximum(length, np.float32(1e-12))
-    return unit
-
-
 def _edge_rows(graph: KnnGraph) -> IntArray:
     return np.repeat(np.arange(graph.n_nodes), graph.k)
 

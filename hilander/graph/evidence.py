@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from hilander.data.arrays import FloatArray, row_blocks
+from hilander.data.arrays import FloatArray, row_blocks, unit_rows
 from hilander.graph.background import Background
 from hilander.graph.common_neighbours import CommonLinks, CommonLists, compare_lists, rank_back
-from hilander.graph.edges import dot_block, edge_matrix, logit_of, unit_rows
+from hilander.graph.edges import dot_block, edge_matrix, logit_of
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
 from hilander.graph.nodes import Nodes
 from hilander.graph.row_source import RowSource

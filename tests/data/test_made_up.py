@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from hilander.data.arrays import unit_rows
 from hilander.data.episodes import Episode, neighbour_purity
 from hilander.data.made_up import FEWEST_SOURCES, IdentityBootstrap, draw_sizes
 from hilander.data.training_sets import BOOTSTRAP_SIZES
@@ -92,3 +93,59 @@ def test_few_identities_with_three_points_are_too_few_to_learn_from():
     assert not IdentityBootstrap(labelled(sizes=sizes)).is_able
     assert IdentityBootstrap(labelled(sizes=[*sizes, 3])).is_able
     assert not IdentityBootstrap(labelled(size=1)).is_able
+
+
+def of_two_kinds(loose=1.6, tight=0.5, seed=0):
+    """Twenty identities of members far from their centre, and twenty of near ones."""
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(40), 15)
+    spread = np.where(labels < 20, loose, tight)[:, None]
+    points = unit_rows(rng.normal(size=(40, 64)))[labels]
+    points = unit_rows(points + spread * rng.normal(size=points.shape) / 8)
+    return Episode(points.astype(np.float32), labels)
+
+
+def test_the_looser_half_of_the_identities_is_not_copied():
+    whole = of_two_kinds()
+    tightness = IdentityBootstrap(whole).members.tightness
+    assert tightness[:20].max() < 0.7 < 0.85 < tightness[20:].min()
+    made = IdentityBootstrap(whole).make("even", 600, np.random.default_rng(0))
+    along = (made.features * centres_of(made)[made.labels]).sum(axis=1)
+    assert along.mean() > 0.85
+
+
+def closest_small(made):
+    """Cosines of the small identities' centres with the ten nearest ones, highest first."""
+    few = np.flatnonzero(np.bincount(made.labels) <= 5)
+    centres = centres_of(made)[few]
+    cosine = np.sort(centres @ centres.T - 2 * np.eye(len(few)), axis=1)[:, -10:]
+    return np.sort(cosine.mean(axis=1))[::-1]
+
+
+def test_some_small_identities_stand_in_crowds_and_no_large_ones(monkeypatch):
+    bootstrap = IdentityBootstrap(labelled(n_identities=60, dim=64, spread=0.7))
+    crowded = bootstrap.make("singles", 3000, np.random.default_rng(3))
+    monkeypatch.setattr(IdentityBootstrap, "crowded", False)
+    plain = bootstrap.make("singles", 3000, np.random.default_rng(3))
+    np.testing.assert_array_equal(crowded.labels, plain.labels)
+    near, usual = closest_small(crowded), closest_small(plain)
+    assert near[len(near) // 20] > usual[len(usual) // 20] + 0.1  # those in crowds
+    assert near[-len(near) // 2] == pytest.approx(usual[-len(usual) // 2], abs=0.05)  # the others
+    counts, centres = np.array([40] * 60 + [1] * 200), np.eye(260, 260, dtype=np.float32)
+    monkeypatch.setattr(bootstrap, "centres", centres)
+    moved = bootstrap._crowd(centres.copy(), counts, np.random.default_rng(0))
+    np.testing.assert_array_equal(moved[:60], centres[:60])
+    assert (moved[60:] != centres[60:]).any()
+
+
+def test_a_crowd_is_at_most_as_close_as_the_members_of_loose_identities():
+    bootstrap = IdentityBootstrap(of_two_kinds())
+    loose, usual = np.quantile(bootstrap.members.tightness, [0.1, 0.5])
+    centres, counts = np.eye(300, dtype=np.float32), np.ones(300, dtype=np.int64)
+    closest = []
+    for seed in range(20):
+        moved = bootstrap._crowd(centres.copy(), counts, np.random.default_rng(seed))
+        closest.append((moved @ moved.T - 2 * np.eye(300)).max())
+    # Two of a crowd of a dozen have a little of its middle in common before they come to it.
+    assert max(closest) < (loose / usual) ** 2 + 0.15
+    assert max(closest) > 0.7 * (loose / usual) ** 2

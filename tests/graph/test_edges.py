@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, random_array
 
+from hilander.data.arrays import unit_rows
 from hilander.graph import KnnGraph, edges
 from hilander.graph.edges import (
     dot_edges,
@@ -9,7 +10,6 @@ from hilander.graph.edges import (
     logit_of,
     look_up,
     overlap_rows,
-    unit_rows,
 )
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from hilander.data import make_identities
+from hilander.data.arrays import unit_rows
 from hilander.graph import (
     EdgeEvidence,
     KnnGraph,
@@ -17,7 +18,7 @@ from hilander.graph import (
     start_nodes,
     weigh_edges,
 )
-from hilander.graph.edges import logit_of, unit_rows
+from hilander.graph.edges import logit_of
 from hilander.graph.evidence import (
     CLOSE,
     EDGE_EVIDENCE,

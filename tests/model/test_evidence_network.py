@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from hilander.data import make_identities
+from hilander.data.arrays import unit_rows
 from hilander.errors import ModelError, SettingError
 from hilander.graph import (
     EdgeEvidence,
@@ -17,7 +18,7 @@ from hilander.graph import (
     weigh_edges,
 )
 from hilander.graph.context import CONTEXT
-from hilander.graph.edges import logit_of, unit_rows
+from hilander.graph.edges import logit_of
 from hilander.graph.evidence import SECOND_LOOK
 from hilander.model import evidence_network
 from hilander.model.evidence_learning import make_evidence_network
