@@ -137,7 +137,7 @@ class IdentityBootstrap:
         they are as close as the members of loose identities.
         """
         centres = unit_rows(centres)
-        loose, usual = np.quantile(self.members.tightness, [_LOOSE, 0.5])
+        loose, usual = np.quantile(self.members.tightness, [_LOOSE, 0.5]).clip(1e-6)
         small = rng.permutation(np.flatnonzero(counts <= _SMALL))
         for _ in range(rng.integers(1, _MOST_CROWDS + 1)):
             crowd, small = np.split(small, [int(rng.uniform(0, _CROWD_SHARE) * len(small))])

@@ -152,3 +152,13 @@ def test_a_crowd_is_at_most_as_close_as_the_members_of_loose_identities():
     # Two of a crowd of a dozen have a little of its middle in common before they come to it.
     assert max(closest) < (loose / usual) ** 2 + 0.15
     assert max(closest) > 0.7 * (loose / usual) ** 2
+
+
+def test_identities_without_a_direction_of_their_own_are_no_trouble():
+    rng = np.random.default_rng(0)
+    half = unit_rows(rng.normal(size=(60, 16)))
+    points = np.concatenate([half, -half, half, -half]).astype(np.float32)
+    bootstrap = IdentityBootstrap(Episode(points, np.tile(np.arange(60), 4)))
+    assert bootstrap.members.tightness.max() < 1e-6
+    made = bootstrap.make("singles", 300, np.random.default_rng(1))
+    np.testing.assert_allclose(np.linalg.norm(made.features, axis=1), 1, atol=1e-5)
