@@ -36,6 +36,7 @@ from benchmarks.box_sets import (
     read_sources,
 )
 from benchmarks.datasets import SHARED, begin_row
+from benchmarks.offset_bootstrap import OffsetBootstrap
 from benchmarks.rows import (
     RESULTS,
     ROOT,
@@ -163,6 +164,7 @@ def choose_thresholds(
         plan.rules,
         most_points=JUDGED_POINTS,
         as_they_are=make_judged_sets(plan.seed),
+        bootstrap=OffsetBootstrap,
     )
     return judge.choose(CAREFUL, PULL)
 

@@ -49,6 +49,8 @@ class Judge:
         More labelled sets to judge by, of which no others are made.
     watch : callable (items) -> iterator
         Is asked for each set at each try, and may raise to end the judging.
+    bootstrap : type
+        Makes new identities of those sets.
     """
 
     def __init__(
@@ -62,11 +64,14 @@ class Judge:
         most_points: int = VALIDATION_POINTS,
         as_they_are: Sequence[Episode] = (),
         watch: Watch = iter,
+        bootstrap: type[IdentityBootstrap] = IdentityBootstrap,
     ) -> None:
         self.rules, self.watch = rules, watch
         rng = np.random.default_rng([seed, 3])
         made = [
-            one for unseen in held_out for one in make_validation_episodes(unseen, rng, most_points)
+            one
+            for unseen in held_out
+            for one in make_validation_episodes(unseen, rng, most_points, bootstrap)
         ]
         self.episodes = [
             one
@@ -148,7 +153,10 @@ def take_careful(rows: list[dict[str, Any]], name: str, spare: float = 0.0) -> f
 
 
 def make_validation_episodes(
-    held_out: Episode, rng: np.random.Generator, most_points: int = VALIDATION_POINTS
+    held_out: Episode,
+    rng: np.random.Generator,
+    most_points: int = VALIDATION_POINTS,
+    bootstrap: type[IdentityBootstrap] = IdentityBootstrap,
 ) -> list[Episode]:
     """The held-out identities as they are, re-sampled, and bootstrapped.
 
@@ -161,10 +169,10 @@ def make_validation_episodes(
         replace(resample_identities(held_out, sizes, most_points, rng), weight=weight)
         for sizes, weight in _REAL_WEIGHTS.items()
     ]
-    bootstrap = IdentityBootstrap(held_out)
-    if bootstrap.is_able:
+    maker = bootstrap(held_out)
+    if maker.is_able:
         for sizes, weight in _BOOTSTRAP_WEIGHTS.items():
             for _ in range(_DRAWS):
-                many = bootstrap.make(sizes, most_points, rng, as_hard=True)
+                many = maker.make(sizes, most_points, rng, as_hard=True)
                 made.append(replace(many, weight=weight))
     return made

@@ -20,9 +20,10 @@ _MADE_UP_WEIGHT = 0.4  # real identities are the better teachers
 _STRANGERS = 0.4 * np.pi
 _NEAREST_SHARE = 0.3  # of the farthest
 # Crowds: how many there are at most, which identities may stand in them, which share of those at
-# most, and how close they are beside the members of the loosest tenth of the identities.
+# most, and how close they are beside the members of the loosest tenth of the identities; where
+# all are as tight, strangers as close as these would be one identity.
 _MOST_CROWDS, _SMALL, _CROWD_SHARE = 3, 5, 0.15
-_LEAST_CLOSE, _LOOSE = 0.4, 0.1
+_LEAST_CLOSE, _LOOSE, _CLOSEST = 0.4, 0.1, 0.75
 _SAMPLE_POINTS = 3000
 _HALVINGS = 5
 
@@ -133,19 +134,21 @@ class IdentityBootstrap:
         """The centres, with some of the small identities moved to where others are.
 
         Blurred pictures, or such as an embedder has seldom seen, lie closer together than others,
-        whosoever they are of. Who has not seen such crowds takes them for large identities. At most
-        they are as close as the members of loose identities.
+        whosoever they are of. Who has not seen such crowds takes them for large identities. Their
+        centres come at most so close that points of two of them are as near as those of a loose
+        identity.
         """
         centres = unit_rows(centres)
         loose, usual = np.quantile(self.members.tightness, [_LOOSE, 0.5]).clip(1e-6)
+        closest = min((loose / usual) ** 2, _CLOSEST)
         small = rng.permutation(np.flatnonzero(counts <= _SMALL))
         for _ in range(rng.integers(1, _MOST_CROWDS + 1)):
             crowd, small = np.split(small, [int(rng.uniform(0, _CROWD_SHARE) * len(small))])
             if len(crowd):
-                closeness = rng.uniform(_LEAST_CLOSE, 1) * (loose / usual) ** 2
+                closeness = rng.uniform(_LEAST_CLOSE, 1) * closest
                 middle = unit_rows(centres[crowd].sum(axis=0, keepdims=True))
-                apart = np.sqrt(1 - closeness) * centres[crowd]
-                centres[crowd] = unit_rows(np.sqrt(closeness) * middle + apart)
+                apart = unit_rows(centres[crowd] - centres[crowd] @ middle.T * middle)
+                centres[crowd] = np.sqrt(closeness) * middle + np.sqrt(1 - closeness) * apart
         return centres
 
     def _scatter_members(
@@ -153,8 +156,8 @@ class IdentityBootstrap:
     ) -> FloatArray:
         """A point of unit length for each label, around the centre of that number.
 
-        Only the tighter half of the real identities is copied: a loose one has perhaps a wrong
-        label or two, and a hundred points as loose as that would be strangers.
+        They scatter as those of the tighter half of the real identities: a loose one has perhaps a
+        wrong label or two, and a hundred points as loose as that would be strangers.
         """
         tightness = self.members.tightness
         tighter = np.flatnonzero(tightness >= np.median(tightness))

@@ -9,7 +9,7 @@ import numpy as np
 from hilander.data.arrays import FloatArray, IntArray, unit_rows
 
 _BLENDED = 4  # sides of real members in a new one's, from its own identity and from any each
-_OWN = np.float32(0.6)  # what the former weigh
+_OWN = np.float32(0.6)  # share of the former in the square of its length
 _ALIKE = 0.02  # of all members, to each side in the order of how far they follow their centres
 _FEWEST_ALIKE = 5
 
@@ -18,9 +18,9 @@ class Members:
     """Points of identities, each in two parts: how far it follows its centre, and its side.
 
     The side is what a picture has of its own: pose, light, age. A new member follows its centre as
-    far as a real one does, and its side is blended of real ones: half of those of one identity, so
-    that each new one is stretched along ways of its own, and half of those of any identity whose
-    members follow as far. So a large identity is not made of repeats.
+    far as a real one does, and its side is blended of real ones: half of them from one identity, so
+    that each new one is stretched along ways of its own, the other half from any whose members
+    follow as far. So a large identity is not made of repeats.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class Members:
     ) -> None:
         self.first, self.count = first, count
         centres = unit_rows(centres)
-        self.along = (points * centres).sum(axis=1).astype(np.float32)
-        self.side = (points - self.along[:, None] * centres).astype(np.float32)
+        self.along = np.einsum("ij,ij->i", points, centres)
+        self.side = points - self.along[:, None] * centres
         self._in_order = np.argsort(self.along, kind="stable")
         self._place = np.argsort(self._in_order, kind="stable")
 
@@ -63,6 +63,7 @@ class Members:
         side = np.sqrt(_OWN) * self._blend(n_points, lambda: self._draw_own(sources, rng), rng)
         others = self._blend(n_points, lambda: self._draw_alike(models, rng), rng)
         side += np.sqrt(1 - _OWN) * others
+        side -= (side * centres).sum(axis=1, keepdims=True) * centres
         length = np.linalg.norm(self.side[models], axis=1, keepdims=True)
         points = self.along[models, None] * centres + length * unit_rows(side)
         return unit_rows(points).astype(np.float32)
@@ -74,9 +75,9 @@ class Members:
 
     def _draw_alike(self, models: IntArray, rng: np.random.Generator) -> IntArray:
         """A member of any identity that follows its centre about as far as each model."""
-        reach = max(int(_ALIKE * len(self.along)), _FEWEST_ALIKE)
-        place = self._place[models] + rng.integers(-reach, reach + 1, size=len(models))
-        alike: IntArray = self._in_order[np.clip(place, 0, len(self.along) - 1)]
+        width = min(2 * max(int(_ALIKE * len(self.along)), _FEWEST_ALIKE) + 1, len(self.along))
+        start = np.clip(self._place[models] - width // 2, 0, len(self.along) - width)
+        alike: IntArray = self._in_order[start + rng.integers(width, size=len(models))]
         return alike
 
     def _blend(

@@ -1,4 +1,4 @@
-"""The episodes that a model learns from: a labelled set, re-sampled, bootstrapped, and in parts."""
+"""The episodes to learn from: a labelled set, re-sampled, bootstrapped, and in small draws."""
 
 from __future__ import annotations
 

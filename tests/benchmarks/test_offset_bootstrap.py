@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from benchmarks import box_sets
+from benchmarks import box, box_sets
 from benchmarks.offset_bootstrap import OffsetBootstrap
 from hilander.data import make_identities
 from hilander.data.episodes import Episode
@@ -28,6 +28,22 @@ def test_members_repeat_where_an_identity_is_large_and_those_that_fit_makes_do_n
         cosine = made.features @ made.features.T - 2 * np.eye(500)
         nearest.append(np.median(cosine.max(axis=1)))
     assert nearest[0] > 0.97 > 0.95 > nearest[1]
+
+
+def test_the_thresholds_of_the_box_are_chosen_on_such_sets_too(monkeypatch):
+    told = {}
+
+    class Watched:
+        def __init__(self, *_, **how):
+            told.update(how)
+
+        def choose(self, *_):
+            return None, []
+
+    monkeypatch.setattr(box, "Judge", Watched)
+    monkeypatch.setattr(box, "make_judged_sets", lambda seed: ())
+    box.choose_thresholds(None, [], box.make_plan(0))
+    assert told["bootstrap"] is OffsetBootstrap
 
 
 def test_the_recipe_of_the_box_makes_its_identities_so(monkeypatch):

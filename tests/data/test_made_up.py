@@ -114,23 +114,33 @@ def test_the_looser_half_of_the_identities_is_not_copied():
     assert along.mean() > 0.85
 
 
-def closest_small(made):
-    """Cosines of the small identities' centres with the ten nearest ones, highest first."""
-    few = np.flatnonzero(np.bincount(made.labels) <= 5)
-    centres = centres_of(made)[few]
-    cosine = np.sort(centres @ centres.T - 2 * np.eye(len(few)), axis=1)[:, -10:]
-    return np.sort(cosine.mean(axis=1))[::-1]
+def test_some_small_identities_come_close_together_and_most_stay_where_they_are():
+    bootstrap = IdentityBootstrap(of_two_kinds())
+    loose, usual = np.quantile(bootstrap.members.tightness, [0.1, 0.5])
+    centres, counts = np.eye(1000, dtype=np.float32), np.full(1000, 5)
+    shares = []
+    for seed in range(20):
+        moved = bootstrap._crowd(centres.copy(), counts, np.random.default_rng(seed))
+        in_crowd = np.flatnonzero((moved != centres).any(axis=1))
+        shares.append(len(in_crowd) / 1000)
+        nearest = (moved @ moved.T - 2 * np.eye(1000))[in_crowd].max(axis=1)
+        assert np.median(nearest) > 0.4 * (loose / usual) ** 2 - 0.05
+    assert 0.05 < np.mean(shares) < max(shares) < 3 * 0.15
 
 
-def test_some_small_identities_stand_in_crowds_and_the_others_do_not(monkeypatch):
-    bootstrap = IdentityBootstrap(labelled(n_identities=60, dim=64, spread=0.7))
-    crowded = bootstrap.make("singles", 3000, np.random.default_rng(3))
-    monkeypatch.setattr(IdentityBootstrap, "crowded", False)
-    plain = bootstrap.make("singles", 3000, np.random.default_rng(3))
-    np.testing.assert_array_equal(crowded.labels, plain.labels)
-    near, usual = closest_small(crowded), closest_small(plain)
-    assert near[len(near) // 20] > usual[len(usual) // 20] + 0.1  # those in crowds
-    assert near[-len(near) // 2] == pytest.approx(usual[-len(usual) // 2], abs=0.05)  # the others
+def test_sets_have_crowds_and_the_measure_of_hardness_has_none(monkeypatch):
+    asked = []
+    crowd = IdentityBootstrap._crowd
+
+    def watch(self, centres, counts, rng):
+        asked.append(len(counts))
+        return crowd(self, centres, counts, rng)
+
+    monkeypatch.setattr(IdentityBootstrap, "_crowd", watch)
+    bootstrap = IdentityBootstrap(labelled())
+    assert not asked
+    made = bootstrap.make("small", 300, np.random.default_rng(0))
+    assert asked == [made.labels.max() + 1]
 
 
 def test_no_large_identity_is_moved_to_a_crowd():
@@ -149,9 +159,19 @@ def test_a_crowd_is_at_most_as_close_as_the_members_of_loose_identities():
     for seed in range(20):
         moved = bootstrap._crowd(centres.copy(), counts, np.random.default_rng(seed))
         closest.append((moved @ moved.T - 2 * np.eye(300)).max())
-    # Two of a crowd of a dozen have a little of its middle in common before they come to it.
-    assert max(closest) < (loose / usual) ** 2 + 0.15
-    assert max(closest) > 0.7 * (loose / usual) ** 2
+    assert 0.8 * (loose / usual) ** 2 < max(closest) < (loose / usual) ** 2 + 0.01
+
+
+def test_a_crowd_of_strangers_stays_looser_than_identities_that_are_all_as_tight():
+    bootstrap = IdentityBootstrap(labelled(n_identities=60, dim=64, spread=0.7))
+    loose, usual = np.quantile(bootstrap.members.tightness, [0.1, 0.5])
+    assert (loose / usual) ** 2 > 0.85
+    shared = np.full(300, 0.4, dtype=np.float32)  # what all directions have in common
+    centres, counts = unit_rows(5 * np.eye(300, dtype=np.float32) + shared), np.ones(300, int)
+    for seed in range(20):
+        moved = bootstrap._crowd(centres.copy(), counts, np.random.default_rng(seed))
+        np.testing.assert_allclose(np.linalg.norm(moved, axis=1), 1, atol=1e-5)
+        assert (moved @ moved.T - 2 * np.eye(300)).max() < 0.8
 
 
 def test_identities_without_a_direction_of_their_own_are_no_trouble():
