@@ -1,7 +1,7 @@
 """Made-up identities as the shipped box learned from: members offset as real ones are.
 
 A member is a new centre and the offsets of two members of three real identities. Large identities
-made so are full of near repeats, so models that `fit` learn from `hilander.data.made_up` alone.
+made so are full of near repeats, so `fit` learns from those of `hilander.data.made_up` alone.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ class IdentityBootstrap:
         return placed
 
     def _crowd(self, centres: FloatArray, counts: IntArray, rng: np.random.Generator) -> FloatArray:
-        """The centres, with some of the small identities moved to where others are.
+        """Directions of the centres, with some of the small identities moved together.
 
         Blurred pictures, or such as an embedder has seldom seen, lie closer together than others,
         whosoever they are of. Who has not seen such crowds takes them for large identities. Their

@@ -58,11 +58,10 @@ class Members:
         centres : ndarray of shape (n_points, dim), of unit length
         rng : numpy Generator
         """
-        models = self._draw_own(sources, rng)
-        n_points = len(sources)
-        side = np.sqrt(_OWN) * self._blend(n_points, lambda: self._draw_own(sources, rng), rng)
+        models, n_points = self._draw_own(sources, rng), len(sources)
+        own = self._blend(n_points, lambda: self._draw_own(sources, rng), rng)
         others = self._blend(n_points, lambda: self._draw_alike(models, rng), rng)
-        side += np.sqrt(1 - _OWN) * others
+        side = np.sqrt(_OWN) * own + np.sqrt(1 - _OWN) * others
         side -= (side * centres).sum(axis=1, keepdims=True) * centres
         length = np.linalg.norm(self.side[models], axis=1, keepdims=True)
         points = self.along[models, None] * centres + length * unit_rows(side)
