@@ -132,7 +132,7 @@ def run_ablation(
     model = HiLander(random_state=seed)
     plan = make_plan(model, features, labels)
     preparation = prepare(model, features, labels, plan.rules.k)
-    points, others = preparation.apply(features), preparation.apply(test)
+    points, others = preparation.apply_to_taught(features), preparation.apply(test)
     held = choose_held_out(labels, plan)
     unseen = Episode(points[held], labels[held])
     trials = learn_steps(Episode(points[~held], labels[~held]), plan, learnt)
@@ -188,7 +188,7 @@ def cluster_by_few(
     model = HiLander(random_state=seed, adviser="nothing")
     plan = make_plan(model, features, labels)
     model.preparation_ = prepare(model, features, labels, plan.rules.k)
-    everything = Episode(model.preparation_.apply(features), labels)
+    everything = Episode(model.preparation_.apply_to_taught(features), labels)
     held, stages = choose_held_out(labels, plan), Stages(None, "", False)
     trial = train_trial(everything, held, plan, stages) if held.any() else None
     network, _ = train_evidence(everything, plan, stages, "train")

@@ -53,7 +53,8 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         of those; "infomap" does likewise (extra `infomap`); "contract" verifies all merges.
     whiten : bool or "auto"
         Weigh down directions in which members of one identity differ. "auto": for "evidence",
-        when it helps unseen identities; in the box, within a set's own clusters, likewise.
+        when it helps unseen identities, or a metric learnt from the identities, if that helps
+        more; in the box, within a set's own clusters, likewise.
     layers, heads : int
         Encoder layers and attention heads; for "paper", like the next two and `tune_k`.
     features : {"identity", "average", "concat", "auto"}
@@ -192,7 +193,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         check_enough(self, plan.rules.k, len(taught))
         preparation = prepare(self, taught, labels, plan.rules.k)
         folder = Path(checkpoint) if checkpoint is not None else None
-        learned = learn(preparation.apply(taught), labels, plan, folder, self.verbose)
+        learned = learn(preparation.apply_to_taught(taught), labels, plan, folder, self.verbose)
         # From here on nothing fails: a fit that does leaves an earlier one as it was.
         see_columns(self, X, points, reset=True)
         self._keep(learned, preparation)

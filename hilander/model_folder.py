@@ -39,6 +39,7 @@ def save_model(model: HiLander, folder: Path) -> None:
         "hilander": __version__,
         "n_features": getattr(model, "n_features_in_", None),
         "normalise": getattr(preparation, "normalise", True),
+        "is_metric": getattr(preparation, "is_metric", False),
         "whitens_own": getattr(preparation, "whitens_own", True),
         "rules": asdict(model.rules_),
         "parameters": plain_parameters(model),
@@ -62,7 +63,9 @@ def load_model(kind: type[HiLander], folder: Path, device: str) -> HiLander:
         model.rules_ = Rules(**stored.description["rules"])
         n_features = stored.description["n_features"]
         normalise = bool(stored.description["normalise"])
-        whitens_own = bool(stored.description.get("whitens_own", False))
+        is_metric, whitens_own = (  # which early versions did not have
+            bool(stored.description.get(name, False)) for name in ("is_metric", "whitens_own")
+        )
         model.summary_ = stored.description["training"]
     except (KeyError, TypeError) as error:
         raise ModelError(f"{source} is not a model of this version ({error})") from error
@@ -71,7 +74,9 @@ def load_model(kind: type[HiLander], folder: Path, device: str) -> HiLander:
     else:
         model.n_features_in_ = int(n_features)
         mean, transform = stored.arrays.get("mean"), stored.arrays.get("transform")
-        model.preparation_ = Preparation(mean, normalise, transform, whitens_own=whitens_own)
+        model.preparation_ = Preparation(
+            mean, normalise, transform, is_metric=is_metric, whitens_own=whitens_own
+        )
     model.network_ = stored.network
     history = source / HISTORY_FILE
     model.history_ = read_json(history) if history.is_file() else []

@@ -19,9 +19,9 @@ from hilander.data.arrays import unit_rows
 from hilander.data.regions import take_regions
 from hilander.data.whitening import whiten_within
 from hilander.graph import KnnGraph
+from hilander.map_choice import choose_whitening
 from hilander.tree import Hierarchy, Rules, walk_levels
 from hilander.tree.work import Work
-from hilander.whitening_choice import choose_whitening
 
 if TYPE_CHECKING:
     from hilander.estimator import HiLander

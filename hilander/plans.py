@@ -20,6 +20,7 @@ from hilander.data.whitening import whiten_within
 from hilander.errors import FileFormatError, GraphError, SettingError
 from hilander.evidence_training import EvidencePlan, learn_by_evidence
 from hilander.graph import KnnGraph, check_k
+from hilander.map_choice import can_judge_whitening, choose_map
 from hilander.model.evidence_learning import EvidenceLearning
 from hilander.model.evidence_network import (
     EvidenceNetwork,
@@ -35,7 +36,6 @@ from hilander.partition import DECODERS, check_decoder
 from hilander.training import Learned, TrainingPlan, learn_to_cluster
 from hilander.tree import Rules, Scorer
 from hilander.tree.rules import FEWEST_K, fit_k
-from hilander.whitening_choice import can_judge_whitening, choose_whitening
 
 if TYPE_CHECKING:
     from hilander.estimator import HiLander
@@ -189,7 +189,7 @@ def rules_for(model: HiLander, n_points: int, graph: KnnGraph | None = None, **a
 
 
 def prepare(model: HiLander, points: FloatArray, labels: IntArray, k: int) -> Preparation:
-    """Learn how embeddings are prepared: normalised, perhaps centred, perhaps whitened."""
+    """Learn how embeddings are prepared: normalised, perhaps centred, perhaps mapped."""
     if model.whiten not in (True, False, "auto"):
         raise SettingError(f'whiten={model.whiten!r} must be True, False or "auto"')
     preparation = learn_preparation(points, model.centre, labels=labels)
@@ -198,12 +198,12 @@ def prepare(model: HiLander, points: FloatArray, labels: IntArray, k: int) -> Pr
     if model.whiten == "auto" and model.adviser != "nothing" and not can_judge_whitening(labels):
         return replace(preparation, whitens_own=True)  # as its adviser would do
     prepared = preparation.apply(points)
-    ridge: float | None = SURE_RIDGE
-    if model.whiten == "auto":
-        ridge = choose_whitening(prepared, labels, k, model.random_state)
-    if ridge is None:
+    if model.whiten is True:
+        return replace(preparation, transform=whiten_within(prepared, labels, SURE_RIDGE))
+    chosen = choose_map(prepared, labels, k, model.random_state, model.device)
+    if chosen is None:
         return preparation
-    return replace(preparation, transform=whiten_within(prepared, labels, ridge))
+    return replace(preparation, **vars(chosen))
 
 
 def learn(

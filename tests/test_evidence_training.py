@@ -30,7 +30,6 @@ from hilander.model.evidence_predictor import EvidencePredictor
 from hilander.training import fingerprint
 from hilander.tree import Hierarchy, Rules, score_with_labels, walk_levels
 from hilander.validation import bcubed_f
-from hilander.whitening_choice import RIDGES, choose_whitening, rank_edges
 
 RULES = Rules(k=6, search_average=True, decoder="leiden", p_tau_merge=0.5, keep_links=True)
 P_TAU_GRID = (0.3, 0.45, 0.6, 0.75)
@@ -323,54 +322,3 @@ def test_the_pieces_that_communities_make_of_a_large_identity_are_learnt_to_be_o
     }
     assert pairs["leiden"] > 20
     assert pairs["leiden"] > 2 * pairs["contract"]
-
-
-# Whitening.
-
-
-def with_nuisance(strength, seed=0, n_identities=40):
-    """Identities whose members differ along a few directions far more than along the others."""
-    rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(n_identities, 16))
-    labels = np.repeat(np.arange(n_identities), 8)
-    noise = rng.normal(size=(len(labels), 16)) * 0.45
-    noise[:, :3] *= strength
-    features = centres[labels] + noise
-    features /= np.linalg.norm(features, axis=1, keepdims=True)
-    return features.astype(np.float32), labels
-
-
-def test_whitening_is_chosen_where_a_nuisance_is_strong():
-    features, labels = with_nuisance(8)
-    assert choose_whitening(features, labels, 7, seed=0) in RIDGES
-
-
-def test_whitening_is_not_chosen_where_members_scatter_alike():
-    for seed in range(3):
-        features, labels = with_nuisance(1, seed)
-        assert choose_whitening(features, labels, 7, seed=0) is None
-
-
-@pytest.mark.parametrize("changes", [{"n_identities": 14}, {"size": 2}, {"size": 1}])
-def test_whitening_is_not_chosen_from_few_identities_or_pairs(changes):
-    settings = {"n_identities": 30, "size": 8, "dim": 16, "spread": 0.8}
-    features, labels = make_identities(**{**settings, **changes})
-    assert choose_whitening(features, labels, 7, seed=0) is None
-
-
-def test_edges_are_ranked_by_average_precision():
-    features, labels = make_identities(n_identities=10, size=8, dim=6, spread=0.8, seed=0)
-    graph = build_knn_graph(features, 7)
-    same = labels[graph.neighbours] == labels[:, None]
-    expected, before = 0.0, 0.0
-    for least in np.unique(graph.affinity)[::-1]:  # edges of equal affinity come together
-        taken = same[graph.affinity >= least]
-        recall = taken.sum() / same.sum()
-        expected, before = expected + (recall - before) * taken.mean(), recall
-    assert rank_edges(Episode(features, labels), 7) == pytest.approx(expected, abs=1e-6)
-
-
-def test_a_graph_without_wrong_edges_cannot_be_ranked_better():
-    features = make_identities(n_identities=10, size=8, dim=6, seed=0)[0]
-    assert rank_edges(Episode(features, np.zeros(80, dtype=np.int64)), 7) == 1
-    assert rank_edges(Episode(features, np.arange(80)), 7) == 0

@@ -12,12 +12,13 @@ import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from hilander import HiLander, evidence_judging, evidence_training
+from hilander import HiLander, evidence_judging, evidence_training, plans
 from hilander.data import make_identities
 from hilander.errors import GraphError, SettingError
 from hilander.evidence_judging import Judge
 from hilander.evidence_training import EvidencePlan
 from hilander.graph import build_knn_graph
+from hilander.map_choice import ChosenMap
 from hilander.model import evidence_learning
 from hilander.model.evidence_learning import EvidenceLearning
 from hilander.model.evidence_network import EvidenceNetwork
@@ -344,6 +345,34 @@ def test_whitening_is_stored_and_applied(tmp_path):
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     plain = quick(epochs=1, p_tau=0.5, whiten=False).fit(*with_nuisance())
     assert model.score(X, y) > plain.score(X, y)
+
+
+def test_what_is_learnt_is_learnt_from_points_as_others_will_look(monkeypatch):
+    X, y = with_nuisance()
+    seen = []
+
+    def learn(features, *rest):
+        seen.append(features)
+        return learn_as_planned(features, *rest)
+
+    learn_as_planned = plans.learn
+    monkeypatch.setattr(plans, "learn", learn)
+    model = quick(epochs=1, p_tau=0.5).fit(X, y)
+    preparation = model.preparation_
+    assert np.abs(preparation.for_taught - preparation.transform).max() > 0.01
+    np.testing.assert_array_equal(seen[0], preparation.apply_to_taught(X))
+    # The training set is then grouped as any other would be.
+    np.testing.assert_array_equal(model.labels_, model.predict(X))
+
+
+def test_a_learned_metric_is_stored_as_one(tmp_path, monkeypatch):
+    chosen = ChosenMap(np.diag(np.arange(1, 17.0)), np.eye(16), is_metric=True)
+    monkeypatch.setattr(plans, "choose_map", lambda *_: chosen)
+    model = quick(epochs=1, p_tau=0.5).fit(*with_nuisance())
+    again = HiLander.load(model.save(tmp_path / "model"), device="cpu")
+    assert "mapped by a metric" in again.preparation_.describe()
+    X = with_nuisance(1)[0]
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
 def test_identities_of_copies_alone_can_be_whitened():

@@ -22,7 +22,7 @@ Faces keep their neighbours, but pairs of one person and of two go from 0.95 and
 ``docs/decisions/0002-centring.md``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -60,6 +60,11 @@ class Preparation:
         Whether rows are brought to unit length (before and after centring).
     transform : ndarray of shape (n_features, n_features), float32, or None
         A linear map of the prepared rows, such as whitening, normalised again after it.
+    for_taught : ndarray of shape (n_features, n_features), float32, or None
+        A map for the very points that `transform` was learnt from, after which they look as
+        others do after that one; None where they need no other. It is not kept on disk.
+    is_metric : bool
+        Whether `transform` is a learned metric; else it is a whitening.
     own : bool
         Whether it was learnt from the very set that it prepares, without labels.
     whitens_own : bool
@@ -70,6 +75,8 @@ class Preparation:
     mean: FloatArray | None
     normalise: bool = True
     transform: FloatArray | None = None
+    for_taught: FloatArray | None = None
+    is_metric: bool = False
     own: bool = False
     whitens_own: bool = False
 
@@ -134,6 +141,12 @@ class Preparation:
             drop_pages(X)
         return prepared
 
+    def apply_to_taught(self, X: FloatArray) -> FloatArray:
+        """Prepare the embeddings that all this was learnt from, to learn more from them."""
+        if self.for_taught is None:
+            return self.apply(X)
+        return replace(self, transform=self.for_taught).apply(X)
+
     def _prepare(self, raw: FloatArray) -> npt.NDArray[Any]:
         block = exact_unit_rows(raw) if self.normalise else raw.astype(np.float64)
         if self.mean is not None:
@@ -157,11 +170,7 @@ class Preparation:
         -------
         text : str
         """
-        within = "its own clusters" if self.own or self.whitens_own else "identities"
-        whitened = f", whitened within {within}"
-        if self.transform is None:
-            whitened = f"{whitened} where that helps" if self.whitens_own else ""
-        return self._describe_centring() + whitened
+        return self._describe_centring() + self._describe_map()
 
     def _describe_centring(self) -> str:
         if self.mean is None:
@@ -169,6 +178,15 @@ class Preparation:
         whose = "its own" if self.own else "the training"
         centring = f"centred on {whose} mean (length {np.linalg.norm(self.mean):.2f})"
         return f"L2-normalised, {centring}, normalised again" if self.normalise else centring
+
+    def _describe_map(self) -> str:
+        if self.transform is not None and self.is_metric:
+            return ", mapped by a metric learnt from identities"
+        within = "its own clusters" if self.own or self.whitens_own else "identities"
+        whitened = f", whitened within {within}"
+        if self.transform is not None:
+            return whitened
+        return f"{whitened} where that helps" if self.whitens_own else ""
 
 
 @dataclass(frozen=True)
