@@ -23,7 +23,8 @@ Learn = Callable[[FloatArray, IntArray], FloatArray]  # (features, labels) -> tr
 Rank = Callable[[Episode, int], float]  # (episode, k) -> how good its graph is
 RIDGES = (3.0, 1.0, 0.3)
 LEAST_GAIN = 0.01  # below which a map is not worth its risk
-_MOST_POINTS = 3000
+_MOST_POINTS = 3000  # that judge
+_MOST_TEACHING = 50_000  # points, about
 _TURNS, _JUDGING = 4, 0.25  # how often identities judge, and which share of them
 _BISECTIONS = 6
 
@@ -104,14 +105,21 @@ def split_identities(
 
     At least as many judge as identities can be bootstrapped from.
     """
-    identities = np.unique(labels)
-    n_taught = min(int((1 - judging) * len(identities)), len(identities) - FEWEST_SOURCES)
+    size = np.bincount(labels)
+    identities = np.flatnonzero(size)
+    n_taught = max(min(int((1 - judging) * len(identities)), len(identities) - FEWEST_SOURCES), 0)
+
+    def take(some: IntArray) -> Episode:
+        """All points of these identities, but of the first ones if that is many points."""
+        before = np.cumsum(size[some]) - size[some]
+        chosen = np.isin(labels, some[before < _MOST_TEACHING])
+        return Episode(features[chosen], labels[chosen])
+
     for turn in range(n_turns):
         rng = np.random.default_rng([seed, 4, turn])
-        taught = np.isin(labels, rng.permutation(identities)[: max(n_taught, 0)])
-        others = Episode(features[~taught], labels[~taught])
-        unseen = resample_identities(others, "all", _MOST_POINTS, rng)
-        yield Episode(features[taught], labels[taught]), unseen
+        order = rng.permutation(identities)
+        unseen = resample_identities(take(order[n_taught:]), "all", _MOST_POINTS, rng)
+        yield take(order[:n_taught]), unseen
 
 
 def can_judge(known: Episode, unseen: Episode, k: int) -> bool:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from hilander import map_choice
 from hilander.data import Preparation, make_identities
 from hilander.data.arrays import unit_rows
 from hilander.data.episodes import Episode
@@ -160,6 +161,16 @@ def test_those_who_judge_have_not_taught():
     assert len(set.union(*judges)) > 20
     few = next(split_identities(features[:160], labels[:160], 0, n_turns=1, judging=0.25))
     assert len(np.unique(few[1].labels)) == 8  # fewer could not judge
+
+
+def test_of_many_points_some_identities_teach(monkeypatch):
+    monkeypatch.setattr(map_choice, "_MOST_TEACHING", 100)
+    features, labels = with_telling_directions(40)
+    for known, unseen in split_identities(features, labels, 0, n_turns=2, judging=0.25):
+        sizes = np.bincount(known.labels)
+        assert set(sizes) == {0, 8}  # whole identities
+        assert 100 <= sizes.sum() < 100 + 8
+        assert set(known.labels.tolist()).isdisjoint(unseen.labels.tolist())
 
 
 def test_a_preparation_shows_those_it_was_learnt_from_by_the_weaker_map():
