@@ -18,7 +18,7 @@ from hilander.model.device import choose_device, one_thread
 # Directions that the map may turn and stretch, the widest ones; the others it leaves alone.
 WIDEST = 256
 _MOST_ROWS = 20_000  # which show what the widest directions are
-_STEPS = 300
+_STEPS = 200
 _RATE = 3e-3
 _IDENTITIES, _MEMBERS = 128, 5  # in a step
 _AMONG = 64  # members of an identity that those of one step are drawn from
