@@ -95,7 +95,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
     rules_ : Rules
         k, p_tau and stopping, as chosen.
     preparation_ : Preparation or OwnPreparation
-        Normalisation and centring, as learnt.
+        Normalisation, centring and a map, as learnt.
     history_ : list of dict
         Losses of each epoch.
     summary_ : dict

@@ -10,21 +10,22 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import average_precision_score
 
-from hilander.data.arrays import FloatArray, IntArray, unit_rows
+from hilander.data.arrays import BoolArray, FloatArray, IntArray, sort_by_group, unit_rows
 from hilander.data.episodes import Episode, resample_identities
 from hilander.data.made_up import FEWEST_SOURCES
 from hilander.data.whitening import whiten_within
 from hilander.graph import build_knn_graph
-from hilander.graph.workers import hire_workers
-from hilander.model.device import choose_device, one_thread
-from hilander.model.metric import learn_metric
+from hilander.graph.workers import Workers, hire_workers
+from hilander.model.device import one_thread
+from hilander.model.metric import find_widest, learn_metric
 
 Learn = Callable[[FloatArray, IntArray], FloatArray]  # (features, labels) -> transform
 Rank = Callable[[Episode, int], float]  # (episode, k) -> how good its graph is
+Turn = tuple[Episode, Episode]  # identities that teach, and others that judge
 RIDGES = (3.0, 1.0, 0.3)
 LEAST_GAIN = 0.01  # below which a map is not worth its risk
-_MOST_POINTS = 3000  # that judge
-_MOST_TEACHING = 50_000  # points, about
+MOST_FEATURES = 2048  # beyond which whitening takes minutes
+_MOST_JUDGING, _MOST_TEACHING = 3_000, 50_000  # points
 _TURNS, _JUDGING = 4, 0.25  # how often identities judge, and which share of them
 _BISECTIONS = 6
 
@@ -45,7 +46,7 @@ class ChosenMap:
 
     transform: FloatArray
     for_taught: FloatArray
-    is_metric: bool
+    is_metric: bool = False
 
 
 def choose_whitening(
@@ -57,24 +58,24 @@ def choose_whitening(
     ridges: Sequence[float] = RIDGES,
     least_gain: float = LEAST_GAIN,
 ) -> float | None:
-    """The ridge with which whitening helps identities it was not learnt on, or None.
+    """The ridge with which whitening helps clusters it was not learnt on, or None.
 
-    It helps if affinity ranks the edges that they have better; half of the identities judge.
+    Half of the clusters teach a whitening, the other half judge it: by how well affinity ranks
+    the edges that they have, over two halvings.
     """
-    turns = list(split_identities(features, labels, seed, n_turns=2, judging=0.5))
-    if not all(can_judge(*turn, k) for turn in turns):
+    turns = list(_halve(features, labels, seed))
+    if not all(_can_judge(turn, k) for turn in turns):
         return None
-    maps: list[Learn] = [partial(whiten_within, ridge=ridge) for ridge in ridges]
-    gains = try_maps(turns, maps, k, rank_edges)
+    with hire_workers() as workers:
+        gains = try_maps(turns, [_whiten_by(ridge) for ridge in ridges], k, rank_edges, workers)
     return ridges[int(gains.argmax())] if gains.max() > least_gain else None
 
 
-def choose_map(
-    features: FloatArray, labels: IntArray, k: int, seed: int, device: str = "auto"
-) -> ChosenMap | None:
-    """A map that helps identities it was not learnt on, or None.
+def choose_map(features: FloatArray, labels: IntArray, k: int, seed: int) -> ChosenMap | None:
+    """A map that helps identities it was not learnt on.
 
-    It helps if more edges are found within identities, and ranked before the others.
+    It helps if more edges are found within identities, and ranked before the others. A quarter of
+    the identities judges what the others teach, over four turns.
 
     Parameters
     ----------
@@ -82,118 +83,185 @@ def choose_map(
     labels : ndarray of shape (n_points,), ints from 0
     k : int
     seed : int
-    device : str
+
+    Returns
+    -------
+    chosen : ChosenMap, or None where no map helps or too few identities can say so
     """
-    turns = list(split_identities(features, labels, seed, n_turns=_TURNS, judging=_JUDGING))
-    if not all(can_judge(*turn, k) for turn in turns):
+    turns = take_turns(features, labels, k, seed)
+    if not turns:
         return None
-    maps: list[Learn] = [partial(whiten_within, ridge=ridge) for ridge in RIDGES]
-    maps.append(partial(learn_metric, seed=seed, device=device))
-    gains = try_maps(turns, maps, k, find_edges, alone=choose_device(device).type != "cpu")
-    best = int(gains.argmax())
-    if gains[best] <= LEAST_GAIN:
-        return None
-    transform = maps[best](features, labels)
-    weaker = weaken(transform, gains[best], [unseen for _, unseen in turns], k, find_edges)
-    return ChosenMap(transform, weaker, is_metric=best == len(RIDGES))
+    dim = features.shape[1]
+    whitenings = [_whiten_by(ridge) for ridge in (RIDGES if dim <= MOST_FEATURES else ())]
+    # One thread for each product: what is learnt shall not depend on how many there are.
+    with hire_workers() as workers, one_thread():
+        metric: Learn = partial(learn_metric, seed=seed, basis=find_widest(features))
+        maps = [*whitenings, metric]
+        gains = try_maps(turns, maps, k, find_edges, workers)
+        best = int(gains.argmax())
+        if gains[best] <= LEAST_GAIN:
+            return None
+        transform = _learn_from_all(maps[best], features, labels, seed)
+        weaker = weaken(transform, gains[best], [judges for _, judges in turns], k, workers)
+    return ChosenMap(transform, weaker, is_metric=maps[best] is metric)
 
 
-def split_identities(
-    features: FloatArray, labels: IntArray, seed: int, *, n_turns: int, judging: float
-) -> Iterator[tuple[Episode, Episode]]:
-    """Identities that teach and some points of the others, which judge; each turn others.
+def whiten_anyway(
+    features: FloatArray, labels: IntArray, k: int, seed: int, ridge: float
+) -> ChosenMap:
+    """A whitening, whatever it gains; those it was learnt from are seen as others if some can say.
 
-    At least as many judge as identities can be bootstrapped from.
+    Parameters are those of `choose_map`, and the ridge of `whiten_within`.
     """
-    size = np.bincount(labels)
-    identities = np.flatnonzero(size)
-    n_taught = max(min(int((1 - judging) * len(identities)), len(identities) - FEWEST_SOURCES), 0)
+    whiten = _whiten_by(ridge)
+    turns = take_turns(features, labels, k, seed)
+    with hire_workers() as workers, one_thread():
+        transform = whiten(features, labels)
+        if not turns:
+            return ChosenMap(transform, transform)
+        gain = max(float(try_maps(turns, [whiten], k, find_edges, workers)[0]), 0.0)
+        weaker = weaken(transform, gain, [judges for _, judges in turns], k, workers)
+    return ChosenMap(transform, weaker)
 
-    def take(some: IntArray) -> Episode:
-        """All points of these identities, but of the first ones if that is many points."""
-        before = np.cumsum(size[some]) - size[some]
-        chosen = np.isin(labels, some[before < _MOST_TEACHING])
-        return Episode(features[chosen], labels[chosen])
 
-    for turn in range(n_turns):
-        rng = np.random.default_rng([seed, 4, turn])
+def take_turns(features: FloatArray, labels: IntArray, k: int, seed: int) -> list[Turn]:
+    """Some identities that teach and others that judge, each time others; none if too few can.
+
+    Of large identities some points are taken, of many identities some.
+    """
+    identities = np.unique(labels)
+    n_taught = min(int((1 - _JUDGING) * len(identities)), len(identities) - FEWEST_SOURCES)
+    if n_taught < FEWEST_SOURCES:
+        return []
+    turns = []
+    for number in range(_TURNS):
+        rng = np.random.default_rng([seed, 4, number])
         order = rng.permutation(identities)
-        unseen = resample_identities(take(order[n_taught:]), "all", _MOST_POINTS, rng)
-        yield take(order[:n_taught]), unseen
+        place = _place_within(labels, rng)
+        teach = _take(labels, place, order[:n_taught], _MOST_TEACHING)
+        judge = _take(labels, place, order[n_taught:], _MOST_JUDGING)
+        known, judges = (Episode(features[some], labels[some]) for some in (teach, judge))
+        turns.append((known, judges))
+    return turns if all(_can_judge(turn, k) for turn in turns) else []
 
 
-def can_judge(known: Episode, unseen: Episode, k: int) -> bool:
+def _place_within(labels: IntArray, rng: np.random.Generator) -> IntArray:
+    """The place of each point among those of its identity, by chance, shape (n_points,)."""
+    order = rng.permutation(len(labels))
+    grouped, starts = sort_by_group(labels[order], int(labels.max()) + 1)
+    place = np.empty(len(labels), dtype=np.int64)
+    place[order[grouped]] = np.arange(len(labels)) - np.repeat(starts[:-1], np.diff(starts))
+    return place
+
+
+def _take(labels: IntArray, place: IntArray, some: IntArray, most: int) -> BoolArray:
+    """At most so many points of these identities: of large ones some, so that enough have a place.
+
+    Parameters
+    ----------
+    labels, place : ndarray of shape (n_points,)
+    some : ndarray of identities; the first of them go first
+    most : int
+    """
+    of_few = place < most // (2 * FEWEST_SOURCES)
+    n_of = np.bincount(labels[of_few], minlength=int(labels.max()) + 1)
+    return of_few & np.isin(labels, some[np.cumsum(n_of[some]) <= most])
+
+
+def _halve(features: FloatArray, labels: IntArray, seed: int) -> Iterator[Turn]:
+    """Half of the identities, and some points of the other half; twice."""
+    identities = np.unique(labels)
+    for number in range(2):
+        rng = np.random.default_rng([seed, 4, number])
+        taught = np.isin(labels, rng.permutation(identities)[: len(identities) // 2])
+        others = Episode(features[~taught], labels[~taught])
+        judges = resample_identities(others, "all", _MOST_JUDGING, rng)
+        yield Episode(features[taught], labels[taught]), judges
+
+
+def _can_judge(turn: Turn, k: int) -> bool:
     """Whether some identities are enough to teach, others to judge."""
-    sizes = np.bincount(known.labels)
+    known, judges = turn
+    sizes = np.bincount(known.labels, minlength=1)
     if np.count_nonzero(sizes) < FEWEST_SOURCES or sizes.max() < 3:
         return False
-    return len(np.unique(unseen.labels)) >= FEWEST_SOURCES and len(unseen.labels) > k
+    return len(np.unique(judges.labels)) >= FEWEST_SOURCES and len(judges.labels) > k
 
 
-def can_judge_whitening(labels: IntArray) -> bool:
-    """Whether there are enough identities for one half to teach a whitening and one to judge."""
+def can_judge_maps(labels: IntArray) -> bool:
+    """Whether there are enough identities for some to teach a map and others to judge it."""
     return len(np.unique(labels)) >= 2 * FEWEST_SOURCES
 
 
+def _whiten_by(ridge: float) -> Learn:
+    return partial(whiten_within, ridge=ridge)
+
+
+def _learn_from_all(learn: Learn, features: FloatArray, labels: IntArray, seed: int) -> FloatArray:
+    """The map that all identities teach: of many points no more than taught those that judged."""
+    rng = np.random.default_rng([seed, 4])
+    order = rng.permutation(np.unique(labels))
+    chosen = _take(labels, _place_within(labels, rng), order, _MOST_TEACHING)
+    return learn(features[chosen], labels[chosen])
+
+
 def try_maps(
-    turns: Sequence[tuple[Episode, Episode]],
-    maps: Sequence[Learn],
-    k: int,
-    rank: Rank,
-    *,
-    alone: bool = False,
+    turns: Sequence[Turn], maps: Sequence[Learn], k: int, rank: Rank, workers: Workers
 ) -> npt.NDArray[np.float64]:
-    """What each map gains for identities that it was not learnt on, shape (n_maps,).
+    """What each map gains for identities that it was not learnt on, the mean, shape (n_maps,)."""
 
-    The mean over turns, which are taken side by side unless it is to be done `alone`.
-    """
-
-    def judge(turn: tuple[Episode, Episode]) -> list[float]:
-        known, unseen = turn
-        plain = rank(unseen, k)
+    def judge(turn: Turn) -> list[float]:
+        known, judges = turn
+        plain = rank(judges, k)
         transforms = (learn(known.features, known.labels) for learn in maps)
-        return [rank(move(unseen, transform), k) - plain for transform in transforms]
+        return [rank(move(judges, transform), k) - plain for transform in transforms]
 
-    with hire_workers(alone=alone) as workers, one_thread():
-        gains: npt.NDArray[np.float64] = np.array(workers.map(judge, turns))
+    gains: npt.NDArray[np.float64] = np.array(workers.map(judge, turns))
     return np.asarray(gains.mean(axis=0))
 
 
 def weaken(
-    transform: FloatArray, gain: float, sets: Sequence[Episode], k: int, rank: Rank
+    transform: FloatArray, gain: float, taught: Sequence[Episode], k: int, workers: Workers
 ) -> FloatArray:
-    """The map, drawn towards no change until it gains no more than it should, by bisection.
+    """The map, drawn towards no change until it does for those who taught it what it should.
+
+    That is half-way from what it does for them to what others gained, for those others had maps
+    that fewer had taught. By bisection.
 
     Parameters
     ----------
     transform : ndarray of shape (dim, dim)
     gain : float
-        What it gains for identities it was not learnt on.
-    sets : sequence of Episode
-        Of identities it was learnt on.
+        Of identities that their maps were not learnt on.
+    taught : sequence of Episode
+        Of identities that this one was learnt on.
     k : int
-    rank : callable
+    workers : Workers
 
     Returns
     -------
     weaker : ndarray of shape (dim, dim), float32
     """
-    nothing = np.eye(len(transform), dtype=np.float32)
-    goal = float(np.mean([rank(one, k) for one in sets])) + gain
+    moved = [one.features @ transform for one in taught]
 
-    def draw(share: float) -> FloatArray:
-        return nothing + np.float32(share) * (transform - nothing)
+    def measure(share: float) -> float:
+        def find(number: int) -> float:
+            plain = taught[number].features
+            drawn = unit_rows(plain + np.float32(share) * (moved[number] - plain))
+            return find_edges(replace(taught[number], features=drawn), k)
 
-    def is_too_much(share: float) -> bool:
-        return float(np.mean([rank(move(one, draw(share)), k) for one in sets])) > goal
+        return float(np.mean(workers.map(find, range(len(taught)))))
 
     low, high = 0.0, 1.0
-    if not is_too_much(high):
+    plain, full = measure(low), measure(high)
+    if full - plain <= gain:
         return transform
+    goal = (plain + gain + full) / 2
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        low, high = (low, middle) if is_too_much(middle) else (middle, high)
-    return draw(low)
+        low, high = (low, middle) if measure(middle) > goal else (middle, high)
+    nothing = np.eye(len(transform), dtype=np.float32)
+    return nothing + np.float32(low) * (transform - nothing)
 
 
 def move(episode: Episode, transform: FloatArray) -> Episode:

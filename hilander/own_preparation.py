@@ -19,7 +19,7 @@ from hilander.data.arrays import unit_rows
 from hilander.data.regions import take_regions
 from hilander.data.whitening import whiten_within
 from hilander.graph import KnnGraph
-from hilander.map_choice import choose_whitening
+from hilander.map_choice import MOST_FEATURES, choose_whitening
 from hilander.tree import Hierarchy, Rules, walk_levels
 from hilander.tree.work import Work
 
@@ -32,7 +32,6 @@ OWN_RIDGES = 3.0, 1.0
 # Of average precision. Clusters were found with the embeddings as they are, and so speak for them:
 # what they gain by whitening is a third of what identities gain.
 LEAST_OWN_GAIN = 0.0035
-MOST_FEATURES = 2048  # beyond which whitening takes minutes
 _REGIONS, _REGION_POINTS = 20, 400
 
 

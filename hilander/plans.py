@@ -16,11 +16,10 @@ from hilander.data import (
     check_folder_kind,
     learn_preparation,
 )
-from hilander.data.whitening import whiten_within
 from hilander.errors import FileFormatError, GraphError, SettingError
 from hilander.evidence_training import EvidencePlan, learn_by_evidence
 from hilander.graph import KnnGraph, check_k
-from hilander.map_choice import can_judge_whitening, choose_map
+from hilander.map_choice import can_judge_maps, choose_map, whiten_anyway
 from hilander.model.evidence_learning import EvidenceLearning
 from hilander.model.evidence_network import (
     EvidenceNetwork,
@@ -195,15 +194,15 @@ def prepare(model: HiLander, points: FloatArray, labels: IntArray, k: int) -> Pr
     preparation = learn_preparation(points, model.centre, labels=labels)
     if model.whiten is False or (model.whiten == "auto" and model.method == "paper"):
         return preparation
-    if model.whiten == "auto" and model.adviser != "nothing" and not can_judge_whitening(labels):
+    if model.whiten == "auto" and model.adviser != "nothing" and not can_judge_maps(labels):
         return replace(preparation, whitens_own=True)  # as its adviser would do
     prepared = preparation.apply(points)
+    seed = model.random_state
     if model.whiten is True:
-        return replace(preparation, transform=whiten_within(prepared, labels, SURE_RIDGE))
-    chosen = choose_map(prepared, labels, k, model.random_state, model.device)
-    if chosen is None:
-        return preparation
-    return replace(preparation, **vars(chosen))
+        forced = whiten_anyway(prepared, labels, k, seed, SURE_RIDGE)
+        return replace(preparation, **vars(forced))
+    chosen = choose_map(prepared, labels, k, seed)
+    return preparation if chosen is None else replace(preparation, **vars(chosen))
 
 
 def learn(

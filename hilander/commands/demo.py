@@ -191,9 +191,10 @@ def score_demo(model: HiLander, hierarchy: Hierarchy, data: GlyphData, start: fl
     from hilander.peers.threshold import choose_threshold, cluster_by_threshold
     from hilander.validation import score_clustering, score_levels
 
-    prepare = model.preparation_.apply
-    threshold = choose_threshold(prepare(data.train_features), data.train_labels)
-    baseline = cluster_by_threshold(prepare(data.test_features), threshold)
+    preparation = model.preparation_
+    known = preparation.apply_to_taught(data.train_features)
+    threshold = choose_threshold(known, data.train_labels)
+    baseline = cluster_by_threshold(preparation.apply(data.test_features), threshold)
     levels = score_levels(hierarchy, data.test_labels)
     scores = {
         f"cosine >= {threshold:.2f}, connected": score_clustering(data.test_labels, baseline),

@@ -121,7 +121,8 @@ def _add_choices(group: Any) -> None:
         choices=list(AUTO_YES_NO),
         default="auto",
         help="weigh down directions in which one identity differs (default: auto, for evidence "
-        "where it helps identities it was not learnt on)",
+        "where it helps identities it was not learnt on, or a learned metric where that helps "
+        "more)",
     )
     group.add_argument(
         "--early-stop",

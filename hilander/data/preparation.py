@@ -62,7 +62,8 @@ class Preparation:
         A linear map of the prepared rows, such as whitening, normalised again after it.
     for_taught : ndarray of shape (n_features, n_features), float32, or None
         A map for the very points that `transform` was learnt from, after which they look as
-        others do after that one; None where they need no other. It is not kept on disk.
+        others do after that one. None where they need no other, and in a model that was read:
+        its folder does not hold it.
     is_metric : bool
         Whether `transform` is a learned metric; else it is a whitening.
     own : bool
@@ -81,7 +82,8 @@ class Preparation:
     whitens_own: bool = False
 
     def __post_init__(self) -> None:
-        self._check_transform()
+        self._check_map("transform")
+        self._check_map("for_taught")
         if self.mean is None:
             return
         mean = np.ascontiguousarray(self.mean, dtype=np.float32)
@@ -92,17 +94,17 @@ class Preparation:
             )
         object.__setattr__(self, "mean", mean)
 
-    def _check_transform(self) -> None:
-        if self.transform is None:
+    def _check_map(self, name: str) -> None:
+        if getattr(self, name) is None:
             return
-        transform = np.ascontiguousarray(self.transform, dtype=np.float32)
+        transform = np.ascontiguousarray(getattr(self, name), dtype=np.float32)
         n_features = transform.shape[0] if self.mean is None else np.size(self.mean)
         if transform.shape != (n_features, n_features) or not np.isfinite(transform).all():
             raise SettingError(
-                f"got a transform of shape {transform.shape}, expected finite numbers of shape "
-                "(n_features, n_features); use whiten_within"
+                f"got {name} of shape {transform.shape}, expected finite numbers of shape "
+                "(n_features, n_features); use whiten_within or learn_metric"
             )
-        object.__setattr__(self, "transform", transform)
+        object.__setattr__(self, name, transform)
 
     def apply(self, X: FloatArray, *, out: npt.NDArray[Any] | None = None) -> FloatArray:
         """Prepare embeddings: normalise, subtract the mean, normalise again.
@@ -204,6 +206,8 @@ class OwnPreparation:
     def apply(self, X: FloatArray, *, out: npt.NDArray[Any] | None = None) -> FloatArray:
         """Learn from the rows of X, without labels, how to prepare them, and do so."""
         return learn_preparation(X, self.centre).apply(X, out=out)
+
+    apply_to_taught = apply  # it was learnt from no others
 
     def describe(self) -> str:
         """Say in words what is done to embeddings."""

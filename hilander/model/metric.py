@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from hilander.data.arrays import FloatArray, IntArray, sort_by_group
-from hilander.model.device import choose_device, one_thread
+from hilander.model.device import one_thread
 
 # Directions that the map may turn and stretch, the widest ones; the others it leaves alone.
 WIDEST = 256
@@ -23,13 +23,13 @@ _RATE = 3e-3
 _IDENTITIES, _MEMBERS = 128, 5  # in a step
 _AMONG = 64  # members of an identity that those of one step are drawn from
 _TEMPERATURE, _MARGIN = 0.1, 0.1  # of cosines
-# What it takes to change the map, as so many identities: unseen characters gain most with this
-# share, whether 50, 100, 200 or 270 others teach.
+# What it takes to change the map, in identities: unseen characters gain most near this share of
+# those that teach, whether 20, 50, 100, 200 or 270 do.
 _HELD_BY = 4.0
 
 
 def learn_metric(
-    features: FloatArray, labels: IntArray, *, seed: int = 0, device: str = "auto"
+    features: FloatArray, labels: IntArray, *, seed: int = 0, basis: FloatArray | None = None
 ) -> FloatArray:
     """Learn a map by which each point tells its identity from those of other points.
 
@@ -41,7 +41,8 @@ def learn_metric(
     features : ndarray of shape (n_points, dim), of unit length
     labels : ndarray of shape (n_points,)
     seed : int
-    device : str
+    basis : ndarray of shape (dim, n_widest), optional
+        Directions that may be changed, as `find_widest` gives them; those of the features.
 
     Returns
     -------
@@ -50,39 +51,39 @@ def learn_metric(
     """
     dim = features.shape[1]
     codes = np.unique(labels, return_inverse=True)[1]
-    basis = find_widest(features, min(WIDEST, dim))
+    basis = find_widest(features) if basis is None else basis
     draw = _Draw(codes, np.random.default_rng([seed, 5]))
     if draw.size.max(initial=0) < 2:
         return np.eye(dim, dtype=np.float32)
-    place = choose_device(device)
     shown = torch.from_numpy(np.ascontiguousarray(features @ basis))
-    start = torch.eye(basis.shape[1], device=place)
+    start = torch.eye(basis.shape[1])
     change = torch.zeros_like(start, requires_grad=True)
+    # A step is too small for a GPU.
     optimizer = torch.optim.Adam([change], _RATE)
     with one_thread():
         for step in range(_STEPS):
             optimizer.param_groups[0]["lr"] = _RATE * (1 - step / _STEPS)
             rows, identity = draw()
-            loss = tell_apart(shown[rows].to(place) @ (start + change), identity.to(place))
+            loss = tell_apart(shown[rows] @ (start + change), identity)
             loss = loss + _HELD_BY / len(draw.size) * change.square().sum()
             optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
-    learnt = change.detach().cpu().numpy()
+    learnt = change.detach().numpy()
     transform: FloatArray = np.eye(dim, dtype=np.float32) + basis @ learnt @ basis.T
     return transform
 
 
-def find_widest(features: FloatArray, count: int) -> FloatArray:
-    """The directions along which rows differ most, as columns, shape (dim, count), float32."""
+def find_widest(features: FloatArray) -> FloatArray:
+    """The directions along which rows differ most, as columns, shape (dim, n_widest), float32."""
     dim = features.shape[1]
-    if count == dim:
+    if dim <= WIDEST:
         return np.eye(dim, dtype=np.float32)
     step = -(-len(features) // _MOST_ROWS)
     some = features[::step].astype(np.float64)
     some -= some.mean(axis=0)
     vectors = np.linalg.eigh(some.T @ some)[1]
-    return np.ascontiguousarray(vectors[:, ::-1][:, :count], dtype=np.float32)
+    return np.ascontiguousarray(vectors[:, ::-1][:, :WIDEST], dtype=np.float32)
 
 
 def tell_apart(moved: Tensor, identity: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from hilander.data.arrays import unit_rows
+from hilander.graph.workers import hire_workers
 from hilander.model import metric
 from hilander.model.metric import find_widest, learn_metric, tell_apart
 
@@ -45,17 +46,26 @@ def test_identities_of_one_point_change_nothing(labels):
     np.testing.assert_array_equal(learn_metric(features, labels), np.eye(24))
 
 
-def test_same_seed_same_map_with_any_number_of_threads():
-    features, labels = turned(20, 12)
-    before, found = torch.get_num_threads(), []
+@pytest.mark.parametrize("dim", [24, 300])
+def test_same_seed_same_map_with_any_number_of_threads(dim, monkeypatch):
+    features, labels = turned(20, 12, dim=dim)
+    threads, found, asked = torch.get_num_threads(), [], []
+
+    def notice(*shown):
+        asked.append(torch.get_num_threads())
+        return tell_apart(*shown)
+
+    monkeypatch.setattr(metric, "tell_apart", notice)
     try:
-        for threads in (1, 2):
-            torch.set_num_threads(threads)
-            found.append(learn_metric(features, labels, seed=3, device="cpu"))
-            assert torch.get_num_threads() == threads
+        for n_threads in (1, 2):
+            torch.set_num_threads(n_threads)
+            with hire_workers():  # as whoever chooses a map does
+                found.append(learn_metric(features, labels, seed=3))
+            assert torch.get_num_threads() == n_threads
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(threads)
     np.testing.assert_array_equal(*found)
+    assert set(asked) == {1}
     assert np.abs(learn_metric(features, labels, seed=4) - found[0]).max() > 1e-4
 
 
@@ -63,7 +73,7 @@ def test_only_the_widest_directions_are_changed(monkeypatch):
     monkeypatch.setattr(metric, "WIDEST", 6)
     features, labels = turned(30, 8)
     transform = learn_metric(features, labels)
-    basis = find_widest(features, 6)
+    basis = find_widest(features)
     np.testing.assert_allclose(basis.T @ basis, np.eye(6), atol=1e-5)
     across = np.eye(24) - basis @ basis.T
     np.testing.assert_allclose(across @ transform, across, atol=1e-5)
@@ -71,14 +81,15 @@ def test_only_the_widest_directions_are_changed(monkeypatch):
     assert np.linalg.norm(transform - np.eye(24)) > 0.1
 
 
-def test_the_widest_directions_are_those_that_rows_differ_along():
+def test_the_widest_directions_are_those_that_rows_differ_along(monkeypatch):
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(500, 5)) * (0.1, 3, 0.1, 2, 0.1) + 10
-    basis = find_widest(rows.astype(np.float32), 2)
+    np.testing.assert_array_equal(find_widest(rows.astype(np.float32)), np.eye(5))
+    monkeypatch.setattr(metric, "WIDEST", 2)
+    basis = find_widest(rows.astype(np.float32))
     assert basis.shape == (5, 2)
     assert abs(basis[1, 0]) > 0.99
     assert abs(basis[3, 1]) > 0.99
-    np.testing.assert_array_equal(find_widest(rows.astype(np.float32), 5), np.eye(5))
 
 
 def test_the_loss_is_how_badly_a_point_finds_its_own():
