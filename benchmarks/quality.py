@@ -55,6 +55,7 @@ from hilander.evidence_training import (
     train_trial,
 )
 from hilander.graph import build_knn_graph
+from hilander.map_choice import can_judge_maps
 from hilander.model.evidence_network import EvidenceNetwork
 from hilander.model.evidence_predictor import EvidencePredictor
 from hilander.plans import make_plan, prepare
@@ -200,7 +201,8 @@ def cluster_by_few(
     clusters = {}
     for variant, advice in ((ALONE, None), (BESIDE, read_left_out_box(name, seed, labels))):
         model.adviser = "nothing" if advice is None else "box"
-        model.preparation_ = prepare(model, features, labels, plan.rules.k)
+        if advice is not None and not can_judge_maps(labels):  # each set is whitened by itself
+            model.preparation_ = prepare(model, features, labels, plan.rules.k)
         model.network_ = network if advice is None else advice.join(network)
         model.rules_, _ = choose_rules(everything, held, plan, stages, advice, trial)
         clusters[variant] = model.predict(test)
