@@ -23,7 +23,9 @@ Learn = Callable[[FloatArray, IntArray], FloatArray]  # (features, labels) -> tr
 Rank = Callable[[Episode, int], float]  # (episode, k) -> how good its graph is
 Turn = tuple[Episode, Episode]  # identities that teach, and others that judge
 RIDGES = (3.0, 1.0, 0.3)
-LEAST_GAIN = 0.01  # below which a map is not worth its risk
+# Below which a map is not worth its risk: chance gives .006 with twenty identities.
+LEAST_GAIN = 0.007
+_LEAST_RANKED = 0.01  # likewise, of what is asked of a whitening by `rank_edges`
 MOST_FEATURES = 2048  # beyond which whitening takes minutes
 _MOST_JUDGING, _MOST_TEACHING = 3_000, 50_000  # points
 _TURNS, _JUDGING = 4, 0.25  # how often identities judge, and which share of them
@@ -56,7 +58,7 @@ def choose_whitening(
     seed: int,
     *,
     ridges: Sequence[float] = RIDGES,
-    least_gain: float = LEAST_GAIN,
+    least_gain: float = _LEAST_RANKED,
 ) -> float | None:
     """The ridge with which whitening helps clusters it was not learnt on, or None.
 
