@@ -2,7 +2,8 @@
 
 A threshold that is right for identities of one size is too low where a few are far larger than the
 rest: there, one wrong merge takes in more pairs than many right ones. The sizes are not known
-before the points are clustered, but a plain first clustering shows how much they spread.
+before the points are clustered, but a plain first clustering shows how much they spread, once the
+few points that it left alone are counted with those they belong to.
 """
 
 from __future__ import annotations
@@ -11,16 +12,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hilander.data.arrays import IntArray
 from hilander.graph import EdgeScores, KnnGraph
 from hilander.graph.edges import logit_of
 from hilander.partition.contraction import contract_edges
 
-USUAL_SPREAD = 1.2
+USUAL_SPREAD = 1.05
 # A spread beyond those of any training set says no more.
 _LEAST, _MOST = 0.4, 2.2
 # Sets of one size ask for a lower threshold if it is one of so many points. Single points are of
 # one size too, and strangers: a lower threshold would join them.
 _LARGE = 8.0
+# Clusters of up to so many points are strays if a link as likely as this leads to a larger one.
+_STRAY, _LIKELY = 3, 0.3
 
 
 class FoundSizes(NamedTuple):
@@ -47,7 +51,7 @@ class FoundSizes(NamedTuple):
 
 
 def measure_sizes(graph: KnnGraph, scores: EdgeScores) -> FoundSizes:
-    """Sizes as verified merges at even odds find them.
+    """Sizes as verified merges at even odds find them, strays counted where they belong.
 
     Parameters
     ----------
@@ -55,8 +59,33 @@ def measure_sizes(graph: KnnGraph, scores: EdgeScores) -> FoundSizes:
     scores : EdgeScores of the same graph
     """
     labels = contract_edges(graph, logit_of(scores.linkage))
+    labels = bring_strays_home(labels, graph, scores)
     size = np.bincount(labels)[labels]
     return FoundSizes(float(np.log(size).std()), float(np.median(size)))
+
+
+def bring_strays_home(labels: IntArray, graph: KnnGraph, scores: EdgeScores) -> IntArray:
+    """The same clusters, with points of tiny ones in the larger one they are likeliest linked to.
+
+    Where identities are hard to tell apart, even odds leave a few points of each alone. Beside a
+    large identity each of them looks like one of another size, though sizes may be even. A point
+    that is of no other's identity has no likely link.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_nodes,)
+    graph : KnnGraph of n_nodes nodes
+    scores : EdgeScores of the same graph
+    """
+    size = np.bincount(labels)
+    stray = np.flatnonzero(size[labels] <= _STRAY)
+    there = labels[graph.neighbours[stray]]
+    linkage = np.where(size[there] > _STRAY, scores.linkage[stray], 0)
+    likeliest = linkage.argmax(axis=1)[:, None]
+    likely = np.take_along_axis(linkage, likeliest, axis=1)[:, 0] > _LIKELY
+    home = labels.copy()
+    home[stray[likely]] = np.take_along_axis(there, likeliest, axis=1)[likely, 0]
+    return home
 
 
 def suit_p_tau(p_tau: float, found: FoundSizes, rise: float) -> float:

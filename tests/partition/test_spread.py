@@ -3,7 +3,7 @@ import pytest
 
 from hilander.graph import EdgeScores, build_knn_graph, score_by_labels
 from hilander.partition import decode, label_trees, measure_sizes, suit_p_tau
-from hilander.partition.spread import USUAL_SPREAD, FoundSizes
+from hilander.partition.spread import USUAL_SPREAD, FoundSizes, bring_strays_home
 from hilander.tree import Rules, walk_levels
 
 
@@ -24,6 +24,33 @@ def test_the_spread_is_that_of_the_log_size_of_a_points_cluster(sizes):
     found = measure_sizes(graph, scores)
     assert found.spread == pytest.approx(of_point.std(), abs=1e-6)
     assert found.usual == np.median(np.repeat(sizes, sizes))
+
+
+def with_links_of(graph, scores, points, linkage):
+    """The same scores, but these points have no likelier link than this."""
+    lowered = np.minimum(scores.linkage, np.float32(1))
+    of_them = np.isin(graph.neighbours, points) | np.isin(np.arange(len(lowered)), points)[:, None]
+    lowered[of_them] = np.minimum(lowered[of_them], linkage)
+    return EdgeScores(lowered, scores.density)
+
+
+def test_points_that_were_left_alone_count_with_those_they_are_likely_linked_to():
+    sizes = [20, 20, 20]
+    _, graph, scores = true_edges(sizes)
+    strays = [0, 20, 21, 40]
+    likely = with_links_of(graph, scores, strays, 0.4)
+    assert measure_sizes(graph, likely).spread == pytest.approx(0, abs=1e-6)
+    unlikely = with_links_of(graph, scores, strays, 0.2)
+    assert measure_sizes(graph, unlikely).spread > 0.5
+
+
+def test_tiny_clusters_are_brought_to_larger_ones_only_and_others_stay():
+    _, graph, scores = true_edges([4, 20])
+    likely = with_links_of(graph, scores, [0, 1], 0.4)
+    labels = np.repeat([0, 1, 2], [2, 2, 20])
+    np.testing.assert_array_equal(bring_strays_home(labels, graph, likely), labels)
+    labels = np.repeat([0, 1], [4, 20])
+    np.testing.assert_array_equal(bring_strays_home(labels, graph, likely), labels)
 
 
 def test_p_tau_rises_with_the_spread_and_stays_a_probability():
