@@ -25,6 +25,8 @@ _LEAST, _MOST = 0.4, 2.2
 _LARGE = 8.0
 # Clusters of up to so many points are strays if a link as likely as this leads to a larger one.
 _STRAY, _LIKELY = 3, 0.3
+# The threshold rises no further than leaves this share of the links above even odds.
+_KEPT = 0.7
 
 
 class FoundSizes(NamedTuple):
@@ -36,10 +38,13 @@ class FoundSizes(NamedTuple):
         Standard deviation of the logarithm of the size of a point's cluster.
     usual : float
         Median size of a point's cluster.
+    reach : float
+        Linkage that most of the links above even odds have, in [0, 1].
     """
 
     spread: float
     usual: float
+    reach: float = 1.0
 
     @property
     def beyond_usual(self) -> float:
@@ -59,17 +64,21 @@ def measure_sizes(graph: KnnGraph, scores: EdgeScores) -> FoundSizes:
     scores : EdgeScores of the same graph
     """
     labels = contract_edges(graph, logit_of(scores.linkage))
-    labels = bring_strays_home(labels, graph, scores)
-    size = np.bincount(labels)[labels]
-    return FoundSizes(float(np.log(size).std()), float(np.median(size)))
+    home = bring_strays_home(labels, graph, scores)
+    spread = np.log(np.bincount(home)[home]).std()
+    # Strangers, too, may have likely links: whether clusters are large is said before they go home.
+    usual = np.median(np.bincount(labels)[labels])
+    likely = scores.linkage[scores.linkage > 0.5]
+    reach = np.quantile(likely, 1 - _KEPT) if len(likely) else 1.0
+    return FoundSizes(float(spread), float(usual), float(reach))
 
 
 def bring_strays_home(labels: IntArray, graph: KnnGraph, scores: EdgeScores) -> IntArray:
     """The same clusters, with points of tiny ones in the larger one they are likeliest linked to.
 
     Where identities are hard to tell apart, even odds leave a few points of each alone. Beside a
-    large identity each of them looks like one of another size, though sizes may be even. A point
-    that is of no other's identity has no likely link.
+    large identity each of them looks like one of another size, though sizes may be even. Most
+    points that are of no other's identity have no likely link.
 
     Parameters
     ----------
@@ -89,7 +98,10 @@ def bring_strays_home(labels: IntArray, graph: KnnGraph, scores: EdgeScores) -> 
 
 
 def suit_p_tau(p_tau: float, found: FoundSizes, rise: float) -> float:
-    """The threshold for such sizes.
+    """The threshold for such sizes, as far as links reach it.
+
+    Where identities are hard to tell apart, few links are as sure as large ones beside single
+    points ask for; a threshold above most of them would leave every point alone.
 
     Parameters
     ----------
@@ -106,4 +118,4 @@ def suit_p_tau(p_tau: float, found: FoundSizes, rise: float) -> float:
     if rise == 0 or not 0 < p_tau < 1:
         return p_tau
     odds = p_tau / (1 - p_tau) * np.exp(rise * found.beyond_usual)
-    return float(odds / (1 + odds))
+    return float(min(odds / (1 + odds), max(p_tau, found.reach)))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hilander.graph import EdgeScores, build_knn_graph, score_by_labels
+from hilander.graph import EdgeScores, KnnGraph, build_knn_graph, score_by_labels
 from hilander.partition import decode, label_trees, measure_sizes, suit_p_tau
 from hilander.partition.spread import USUAL_SPREAD, FoundSizes, bring_strays_home
 from hilander.tree import Rules, walk_levels
@@ -44,13 +44,79 @@ def test_points_that_were_left_alone_count_with_those_they_are_likely_linked_to(
     assert measure_sizes(graph, unlikely).spread > 0.5
 
 
-def test_tiny_clusters_are_brought_to_larger_ones_only_and_others_stay():
-    _, graph, scores = true_edges([4, 20])
-    likely = with_links_of(graph, scores, [0, 1], 0.4)
-    labels = np.repeat([0, 1, 2], [2, 2, 20])
-    np.testing.assert_array_equal(bring_strays_home(labels, graph, likely), labels)
-    labels = np.repeat([0, 1], [4, 20])
-    np.testing.assert_array_equal(bring_strays_home(labels, graph, likely), labels)
+def pieces_and_homes(size):
+    """A tiny cluster, one of four points and one of twenty; its links to these are .35 and .45."""
+    labels = np.repeat([0, 1, 2], [size, 4, 20])
+    n_points = len(labels)
+    neighbours = (np.arange(n_points)[:, None] + [1, 2]) % n_points
+    linkage = np.full((n_points, 2), 0.9, dtype=np.float32)
+    neighbours[:size] = [size, size + 4]
+    linkage[:size] = [0.35, 0.45]
+    graph = KnnGraph(neighbours, np.full((n_points, 2), 0.5, dtype=np.float32))
+    return labels, graph, EdgeScores(linkage, np.zeros(n_points, dtype=np.float32))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_tiny_clusters_go_where_their_likeliest_link_leads(size):
+    labels, graph, scores = pieces_and_homes(size)
+    before, linkage = labels.copy(), scores.linkage.copy()
+    home = bring_strays_home(labels, graph, scores)
+    np.testing.assert_array_equal(home, np.repeat([2, 1, 2], [size, 4, 20]))
+    np.testing.assert_array_equal(labels, before)
+    np.testing.assert_array_equal(scores.linkage, linkage)
+
+
+def test_four_points_are_no_strays_and_can_be_a_home():
+    labels, graph, scores = pieces_and_homes(4)
+    np.testing.assert_array_equal(bring_strays_home(labels, graph, scores), labels)
+    labels, graph, scores = pieces_and_homes(1)
+    scores.linkage[0] = [0.45, 0.35]
+    assert bring_strays_home(labels, graph, scores)[0] == 1
+
+
+@pytest.mark.parametrize(("linkage", "goes"), [(0.29, False), (0.31, True)])
+def test_a_link_is_likely_from_three_tenths_on(linkage, goes):
+    labels, graph, scores = pieces_and_homes(1)
+    scores.linkage[0] = linkage
+    assert (bring_strays_home(labels, graph, scores)[0] != 0) == goes
+
+
+def test_tiny_clusters_are_no_home():
+    labels, graph, scores = pieces_and_homes(1)
+    labels[5:] = 2 + np.arange(20) // 3
+    assert bring_strays_home(labels, graph, scores)[0] == 1
+
+
+def test_strangers_with_likely_links_do_not_let_p_tau_fall():
+    n_of_one, n_strangers = 20, 60
+    n_points = n_of_one + n_strangers
+    neighbours = (np.arange(n_points)[:, None] + [1, 2]) % n_of_one
+    linkage = np.where(np.arange(n_points)[:, None] < n_of_one, 0.9, [0.35, 0.3])
+    graph = KnnGraph(neighbours, np.full((n_points, 2), 0.5, dtype=np.float32))
+    scores = EdgeScores(linkage.astype(np.float32), np.zeros(n_points, dtype=np.float32))
+    found = measure_sizes(graph, scores)
+    assert found.spread == pytest.approx(0, abs=1e-6)  # all are at home
+    assert found.usual == 1  # and most were alone
+    assert suit_p_tau(0.5, found, 2.0) == 0.5
+
+
+def test_p_tau_rises_no_further_than_most_links_reach():
+    wide = FoundSizes(2.0, 20, reach=0.7)
+    assert suit_p_tau(0.6, wide._replace(reach=1.0), 2.0) > 0.85
+    assert suit_p_tau(0.6, wide, 2.0) == 0.7
+    assert suit_p_tau(0.8, wide, 2.0) == 0.8  # and what was chosen stays
+    even = FoundSizes(0.0, 20, reach=0.1)
+    assert suit_p_tau(0.6, even, 2.0) < 0.6
+
+
+def test_most_of_the_links_above_even_odds_are_seven_in_ten():
+    _, graph, scores = true_edges([6, 6, 6])
+    linkage = np.full_like(scores.linkage, 0.4)
+    linkage[:5] = np.linspace(0.51, 0.9, 5 * graph.k).reshape(5, -1)
+    found = measure_sizes(graph, EdgeScores(linkage, scores.density))
+    assert found.reach == pytest.approx(0.51 + 0.3 * 0.39, abs=1e-6)
+    nothing = EdgeScores(np.full_like(linkage, 0.4), scores.density)
+    assert measure_sizes(graph, nothing).reach == 1.0
 
 
 def test_p_tau_rises_with_the_spread_and_stays_a_probability():
