@@ -225,7 +225,8 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         k, p_tau, decoder : optional
             In place of the trained model's own.
         graph : KnnGraph, optional
-            Your own graph of the points, in place of a search; its k is used.
+            Your own graph, in place of a search; its k is used. Of `preparation_.apply(X)`: a model
+            may centre and map embeddings, and learned from neighbours in that space.
         memory : str or int, optional
             Most memory to take, such as "4GB"; an error says what would do if it does not.
 
