@@ -143,19 +143,19 @@ def test_cluster_writes_what_was_done_and_how_long_it_took(clustered):
 
 def test_a_run_tells_the_threshold_that_suits_the_spread_of_its_sizes(clustered, capsys):
     model = HiLander.load(clustered / "model")
-    model.rules_ = replace(model.rules_, p_tau=0.6, p_tau_rise=1.0)
+    model.rules_ = replace(model.rules_, p_tau=0.4, p_tau_rise=1.0)
     model.save(clustered / "rising")
     command = ["cluster", f"{clustered}/test.npz", "-m", f"{clustered}/rising"]
     assert main([*command, "-o", f"{clustered}/run"]) == 0
     (step, *_) = model.walk(np.load(clustered / "test.npz")["features"])
     applied = step.parents.p_tau
-    assert applied != pytest.approx(0.6, abs=0.01)
-    assert f"p_tau {applied:.2g} (for its sizes; else 0.6)" in capsys.readouterr().out
+    assert applied != pytest.approx(0.4, abs=0.01)
+    assert f"p_tau {applied:.2g} (for its sizes; else 0.4)" in capsys.readouterr().out
     told = json.loads((clustered / "run" / "run.json").read_text())
-    assert told["settings"]["p_tau"] == 0.6
+    assert told["settings"]["p_tau"] == 0.4
     assert main(["info", str(clustered / "run"), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert (shown["p_tau"], shown["p_tau_applied"][0]) == (0.6, pytest.approx(applied, abs=1e-4))
+    assert (shown["p_tau"], shown["p_tau_applied"][0]) == (0.4, pytest.approx(applied, abs=1e-4))
 
 
 def test_the_run_keeps_the_first_graph_with_its_linkage(clustered):
