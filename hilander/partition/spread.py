@@ -3,7 +3,8 @@
 A threshold that is right for identities of one size is too low where a few are far larger than the
 rest: there, one wrong merge takes in more pairs than many right ones. The sizes are not known
 before the points are clustered, but a plain first clustering shows how much they spread, once the
-few points that it left alone are counted with those they belong to.
+few points that it left alone are counted with those they belong to. How far links reach bounds how
+far the threshold may rise.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ _KEPT = 0.7
 
 
 class FoundSizes(NamedTuple):
-    """What a first clustering shows of the sizes.
+    """What a first clustering shows of the sizes, and its scores of the links.
 
     Parameters
     ----------
     spread : float
-        Standard deviation of the logarithm of the size of a point's cluster.
+        Standard deviation of the logarithm of the size of a point's cluster, strays at home.
     usual : float
-        Median size of a point's cluster.
+        Median size of a point's cluster, strays alone.
     reach : float
-        Linkage that most of the links above even odds have, in [0, 1].
+        Linkage that most of the links above even odds have, in [0, 1]; 1 if there are none.
     """
 
     spread: float
@@ -56,7 +57,7 @@ class FoundSizes(NamedTuple):
 
 
 def measure_sizes(graph: KnnGraph, scores: EdgeScores) -> FoundSizes:
-    """Sizes as verified merges at even odds find them, strays counted where they belong.
+    """Sizes as verified merges at even odds find them, strays at home, and how far links reach.
 
     Parameters
     ----------

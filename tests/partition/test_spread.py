@@ -28,7 +28,7 @@ def test_the_spread_is_that_of_the_log_size_of_a_points_cluster(sizes):
 
 def with_links_of(graph, scores, points, linkage):
     """The same scores, but these points have no likelier link than this."""
-    lowered = np.minimum(scores.linkage, np.float32(1))
+    lowered = scores.linkage.copy()
     of_them = np.isin(graph.neighbours, points) | np.isin(np.arange(len(lowered)), points)[:, None]
     lowered[of_them] = np.minimum(lowered[of_them], linkage)
     return EdgeScores(lowered, scores.density)
