@@ -1,0 +1,1 @@
+"""Results that a change of structure must not change."""

@@ -1,0 +1,91 @@
+"""Model and run folders that an earlier version wrote are read, and mean what they meant."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hilander import Hierarchy, HiLander
+from hilander.cli import main
+from tests.goldens.partitions import hash_partition
+
+FIXTURES = Path(__file__).parent / "fixtures"
+MODELS = ("default", "whitened", "paper")
+POINTS = FIXTURES / "points.npy"
+
+
+def partitions_of(hierarchy):
+    return [hash_partition(hierarchy.labels(level)) for level in range(hierarchy.n_levels)]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_stored_model_groups_as_it_did(name):
+    model = HiLander.load(FIXTURES / f"model-{name}", device="cpu")
+    found = model.cluster(np.load(POINTS))
+    assert partitions_of(found) == partitions_of(Hierarchy.load(FIXTURES / f"run-{name}"))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_stored_model_that_is_saved_again_groups_as_it_did(name, tmp_path):
+    HiLander.load(FIXTURES / f"model-{name}", device="cpu").save(tmp_path / "again")
+    found = HiLander.load(tmp_path / "again", device="cpu").cluster(np.load(POINTS))
+    assert partitions_of(found) == partitions_of(Hierarchy.load(FIXTURES / f"run-{name}"))
+
+
+def test_the_pretrained_model_groups_as_it_did():
+    found = HiLander.pretrained(device="cpu").cluster(np.load(POINTS))
+    assert partitions_of(found) == partitions_of(Hierarchy.load(FIXTURES / "run-pretrained"))
+
+
+@pytest.mark.parametrize("name", [*MODELS, "pretrained"])
+def test_every_command_reads_a_stored_run(name, tmp_path, capsys):
+    run = tmp_path / "run"
+    shutil.copytree(FIXTURES / f"run-{name}", run)
+    labels = tmp_path / "labels.npy"
+    np.save(labels, Hierarchy.load(run).labels(-1))
+    assert main(["info", str(run)]) == 0
+    assert main(["doubts", str(run)]) == 0
+    assert main(["report", str(run), "-o", str(tmp_path / "report.html"), "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["score", str(run), "--labels", str(labels), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["bcubed_f"] == 1.0
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_info_describes_a_stored_model(name, capsys):
+    assert main(["info", str(FIXTURES / f"model-{name}")]) == 0
+    assert capsys.readouterr().out
+
+
+# Points, clusters, clusters of each level, threshold; of the words nothing is promised.
+PRINTED = {
+    "default": ["135", "15", "15", "0.37"],
+    "whitened": ["135", "15", "15", "0.25"],
+    "paper": ["135", "84", "85", "84", "0.25"],
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_run_prints_the_same_numbers(name, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(FIXTURES)
+    out = tmp_path / "run"
+    assert main(["cluster", "points.npy", "-m", f"model-{name}", "-o", str(out)]) == 0
+    said = capsys.readouterr().out
+    told = re.sub(r" in [0-9.]+ s\b|\([^()]*else [0-9.]+\)|embeddings .*|run: .*", "", said)
+    assert (
+        re.findall(r"(?<![\w-])[0-9][0-9.,]*(?<![.,])", told)[: len(PRINTED[name])]
+        == (PRINTED[name])
+    )
+    old = json.loads((FIXTURES / f"run-{name}" / "run.json").read_text(encoding="utf-8"))
+    new = json.loads((out / "run.json").read_text(encoding="utf-8"))
+    for key in ("input", "n_levels", "n_clusters"):
+        assert new[key] == old[key], key
+    for key in ("k", "p_tau", "decoder", "early_stop"):
+        assert new["settings"][key] == old["settings"][key], key
+    for stage, before in zip(new["stages"], old["stages"], strict=True):
+        assert {k: v for k, v in stage.items() if "seconds" not in k} == {
+            k: v for k, v in before.items() if "seconds" not in k
+        }
