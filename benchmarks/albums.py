@@ -21,7 +21,7 @@ from benchmarks.datasets import SHARED
 from benchmarks.few_points import METHODS, make_method, score
 from benchmarks.rows import RESULTS
 from benchmarks.set_study import SetStudy
-from hilander.data.arrays import IntArray
+from hilander.arrays.rows import IntArray
 
 ROWS = RESULTS / "albums.jsonl"
 MARKS = ("<!-- albums: begin -->", "<!-- albums: end -->")

@@ -36,6 +36,7 @@ from benchmarks.box_sets import (
     read_sources,
 )
 from benchmarks.datasets import SHARED, begin_row
+from benchmarks.gathering import Hand, gather_members
 from benchmarks.offset_bootstrap import OffsetBootstrap
 from benchmarks.rows import (
     RESULTS,
@@ -46,19 +47,20 @@ from benchmarks.rows import (
     read_rows,
 )
 from hilander import HiLander
-from hilander.data import OwnPreparation, as_embeddings, learn_preparation, read_embeddings
-from hilander.evidence_judging import Judge
-from hilander.evidence_training import EvidencePlan, train_on_episodes
-from hilander.graph import build_knn_graph
-from hilander.model.evidence_learning import EvidenceLearning
-from hilander.model.evidence_network import EvidenceNetwork, EvidenceSettings, put_inside
-from hilander.model.gathering import Hand, gather_members
-from hilander.peers.method import Problem
-from hilander.peers.registry import PEERS
-from hilander.plans import DEFAULT_P_TAU
-from hilander.training import Stages
-from hilander.tree import Rules
-from hilander.validation import bcubed_f, nmi, pairwise_f
+from hilander.comparison.rival import Problem
+from hilander.comparison.rivals.registry import PEERS
+from hilander.embeddings.preparation import OwnPreparation, learn_preparation
+from hilander.embeddings.validation import as_embeddings
+from hilander.hierarchy.rules import Rules
+from hilander.io.files import read_embeddings
+from hilander.knn.search import build_knn_graph
+from hilander.linkage.evidence.network import EvidenceNetwork, EvidenceSettings, put_inside
+from hilander.linkage.evidence.training import EvidenceLearning
+from hilander.metrics.scores import bcubed_f, nmi, pairwise_f
+from hilander.training.evidence.recipe import EvidencePlan, train_on_episodes
+from hilander.training.evidence.thresholds import Judge
+from hilander.training.paper.recipe import Stages
+from hilander.training.plans import DEFAULT_P_TAU
 
 ROWS = RESULTS / "box.jsonl"
 CARD = ROOT / "docs" / "model-card.md"

@@ -18,12 +18,13 @@ import numpy as np
 from benchmarks.datasets import load_labelled
 from benchmarks.offset_bootstrap import OffsetBootstrap
 from benchmarks.shapes import Kind, log_uniform, make_plain, make_shaped
-from hilander.data import as_embeddings, learn_preparation
-from hilander.data.episodes import Episode, Sizes, resample_identities
-from hilander.data.face_like import FaceLikeSettings, make_face_like
-from hilander.data.training_sets import REAL_SIZES
-from hilander.evidence_training import EvidencePlan
-from hilander.training import choose_held_out
+from hilander.embeddings.preparation import learn_preparation
+from hilander.embeddings.validation import as_embeddings
+from hilander.synthetic.episodes import Episode, Sizes, resample_identities
+from hilander.synthetic.face_like import FaceLikeSettings, make_face_like
+from hilander.synthetic.training_episodes import REAL_SIZES
+from hilander.training.evidence.recipe import EvidencePlan
+from hilander.training.paper.recipe import choose_held_out
 
 # Sets that show the same kind of thing are one domain, left out together.
 DOMAINS = {"faces": ("faces",), "characters": ("omniglot", "glyphs"), "flowers": ("flowers",)}

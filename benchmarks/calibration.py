@@ -66,9 +66,9 @@ def measure(dataset: str, data: Path, seed: int = 0, **settings: Any) -> Iterato
         Of the held-out identities, then of the test file.
     """
     from hilander import HiLander
-    from hilander.data.episodes import Episode
-    from hilander.evidence_judging import make_validation_episodes
-    from hilander.validation.calibration import learn_scaling
+    from hilander.metrics.calibration import learn_scaling
+    from hilander.synthetic.episodes import Episode
+    from hilander.training.evidence.thresholds import make_validation_episodes
 
     train_path, test_path = (data / name for name in PAIRS[dataset])
     features, labels = _read(train_path)
@@ -105,7 +105,7 @@ def _read(path: Path) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
 
 
 def _curves(linkage: Any, same: Any, scaling: Any) -> dict[str, Any]:
-    from hilander.validation.calibration import measure_reliability
+    from hilander.metrics.calibration import measure_reliability
 
     return {
         "linkage": measure_reliability(linkage, same).to_dict(),
@@ -131,12 +131,13 @@ def look(model: Any, features: Any, labels: Any) -> tuple[Any, Any, dict[str, fl
         clusters that are one whole identity from the others; means of quality and of BCubed F over
         the points; shares of the top doubts that are right.
     """
-    from hilander.graph import build_knn_graph
-    from hilander.plans import make_scorer
-    from hilander.tree import Hierarchy, walk_levels
-    from hilander.tree.doubts import find_doubtful_merges, find_likely_pairs
-    from hilander.tree.quality import measure_quality
-    from hilander.validation.calibration import same_identity
+    from hilander.hierarchy.doubts import find_doubtful_merges, find_likely_pairs
+    from hilander.hierarchy.hierarchy import Hierarchy
+    from hilander.hierarchy.levels import walk_levels
+    from hilander.hierarchy.quality import measure_quality
+    from hilander.knn.search import build_knn_graph
+    from hilander.metrics.calibration import same_identity
+    from hilander.training.plans import make_scorer
 
     graph = build_knn_graph(features, min(model.rules_.k, len(features) - 1))
     score = make_scorer(model.network_, model.device, model.rules_)
@@ -235,7 +236,7 @@ def render(text: str, rows: Sequence[dict[str, Any]]) -> str:
 
 def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
     """Draw the curves of the test files."""
-    from hilander.validation.calibration import Reliability, plot_reliability
+    from hilander.metrics.calibration import Reliability, plot_reliability
 
     curves = {}
     for row in latest(rows):

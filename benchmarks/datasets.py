@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.rows import describe_circumstances, find_data, hash_file
-from hilander.comparison import Pair, prepare_pair
-from hilander.data import read_embeddings
-from hilander.data.face_like import PRESETS, make_face_like
+from hilander.comparison.pair import Pair, prepare_pair
 from hilander.errors import SettingError
+from hilander.io.files import read_embeddings
+from hilander.synthetic.face_like import PRESETS, make_face_like
 
 Labelled = tuple[Any, Any]
 
@@ -75,7 +75,7 @@ def _read(path: Path) -> Labelled:
 
 
 def _make_glyphs() -> tuple[Labelled, Labelled]:
-    from hilander.data.glyph_embedding import make_glyph_data
+    from hilander.synthetic.glyph_embedding import make_glyph_data
 
     data = make_glyph_data(seed=0)
     return (data.train_features, data.train_labels), (data.test_features, data.test_labels)
@@ -106,7 +106,7 @@ def load_images(name: str) -> tuple[Any, Any]:
         with np.load(find_data() / SHARED[name][1]) as arrays:
             return arrays["thumbs"], arrays["labels"]
     if name == "glyphs":
-        from hilander.data.glyph_embedding import make_glyph_data
+        from hilander.synthetic.glyph_embedding import make_glyph_data
 
         data = make_glyph_data(seed=0)
         return data.test_thumbs, data.test_labels

@@ -24,11 +24,10 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from hilander.data.writing import folder_writer
-from hilander.tree import Hierarchy
-from hilander.tree.extras import RunExtras, write_extras
-from hilander.tree.hierarchy import Level
-from hilander.tree.storage import write_hierarchy
+from hilander.hierarchy.hierarchy import Hierarchy, Level
+from hilander.hierarchy.run_extras import RunExtras, write_extras
+from hilander.hierarchy.storage import write_hierarchy
+from hilander.io.writing import folder_writer
 
 LIMIT_READY, LIMIT_P95, LIMIT_BYTES = 5.0, 0.300, 2 << 30
 SHRINK = (5, 2.5, 1.6)  # nodes of a level for each cluster of it

@@ -100,8 +100,8 @@ def measure(
     row : dict
         For each p_tau; one row with an ``error`` if training did not converge.
     """
-    from hilander.graph import build_knn_graph
-    from hilander.validation import score_clustering
+    from hilander.knn.search import build_knn_graph
+    from hilander.metrics.report import score_clustering
 
     train_path, test_path = (data / name for name in PAIRS[trial.dataset])
     row = {
@@ -131,7 +131,7 @@ def measure(
 def train(trial: Trial, path: Path, checkpoints: Path | None, verbose: bool) -> Any:
     """Train the paper's model; p_tau is not chosen, for all are scored."""
     from hilander import HiLander
-    from hilander.model.learning import LearningSettings
+    from hilander.linkage.paper.training import LearningSettings
 
     with np.load(path) as data:
         features, labels = data["features"].astype(np.float32), data["labels"]

@@ -21,8 +21,8 @@ from benchmarks.datasets import SHARED, load_labelled
 from benchmarks.rows import RESULTS
 from benchmarks.set_study import SetStudy
 from hilander import HiLander
-from hilander.data.arrays import IntArray
-from hilander.validation import bcubed_f, pairwise_f
+from hilander.arrays.rows import IntArray
+from hilander.metrics.scores import bcubed_f, pairwise_f
 
 ROWS = RESULTS / "few_points.jsonl"
 MARKS = ("<!-- few points: begin -->", "<!-- few points: end -->")

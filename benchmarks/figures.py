@@ -20,21 +20,13 @@ import numpy as np
 from benchmarks.datasets import load_images, load_pair
 from benchmarks.rows import RESULTS, ROOT, append_row, describe_circumstances, read_rows
 from benchmarks.suite import CONFIG, Suite, read_suite
-from hilander.comparison import Pair
 from hilander.comparison.methods import PAPER_EPOCHS
+from hilander.comparison.pair import Pair
 from hilander.errors import SettingError
-from hilander.tree import Hierarchy
-from hilander.validation import score_clustering, score_levels
-from hilander.validation.canvas import (
-    BLUE,
-    FAINT,
-    INK,
-    VERMILION,
-    dress_axes,
-    new_figure,
-    save_figure,
-)
-from hilander.validation.plots import draw_levels
+from hilander.hierarchy.hierarchy import Hierarchy
+from hilander.metrics.canvas import BLUE, FAINT, INK, VERMILION, dress_axes, new_figure, save_figure
+from hilander.metrics.plots import draw_levels
+from hilander.metrics.report import score_clustering, score_levels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,7 +59,7 @@ def train_paper_model(pair: Pair, epochs: int = PAPER_EPOCHS, **parameters: Any)
 def _train(pair: Pair, epochs: int, *parameters: tuple[str, Any]) -> HiLander:
     """Several figures show one model; it is trained once."""
     from hilander.estimator import HiLander
-    from hilander.model.learning import LearningSettings
+    from hilander.linkage.paper.training import LearningSettings
 
     learning = LearningSettings(
         epochs=epochs, batch_size=1_024, optimizer="adamw", learning_rate=1e-3

@@ -1,15 +1,15 @@
 """Made-up identities as the shipped box learned from: members offset as real ones are.
 
 A member is a new centre and the offsets of two members of three real identities. Large identities
-made so are full of near repeats, so `fit` learns from those of `hilander.data.made_up` alone.
+made so are full of near repeats, so `fit` learns from those of `hilander.synthetic.identity_bootstrap` alone.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from hilander.data.arrays import FloatArray, IntArray, unit_rows
-from hilander.data.made_up import IdentityBootstrap
+from hilander.arrays.rows import FloatArray, IntArray, unit_rows
+from hilander.synthetic.identity_bootstrap import IdentityBootstrap
 
 _SOURCES = 3
 _FARTHEST_TURN = np.pi / 6  # from the first offset to the second

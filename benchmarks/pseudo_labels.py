@@ -30,13 +30,13 @@ from torch import nn
 from torch.nn import functional as F
 
 from benchmarks.rows import RESULTS, append_row, describe_circumstances
-from hilander.comparison import choose_methods
-from hilander.data import learn_preparation
+from hilander.comparison.methods import choose_methods
+from hilander.comparison.protocol import make_graph, tune_method
+from hilander.comparison.rival import Method, Problem, noise_to_singletons
+from hilander.embeddings.preparation import learn_preparation
 from hilander.errors import SettingError
-from hilander.peers.method import Method, Problem, noise_to_singletons
-from hilander.peers.protocol import make_graph, tune_method
-from hilander.validation import score_clustering
-from hilander.validation.verification import score_verification
+from hilander.metrics.report import score_clustering
+from hilander.metrics.verification import score_verification
 
 ROWS = RESULTS / "pseudo_labels.jsonl"
 FMR, FPIR = (1e-3, 1e-4), (1e-1, 1e-2)

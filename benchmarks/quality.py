@@ -35,12 +35,18 @@ from benchmarks.rows import (
     read_rows,
 )
 from hilander import HiLander
-from hilander.advice import Advice, read_advice
-from hilander.data import as_embeddings, read_embeddings
-from hilander.data.arrays import FloatArray, IntArray
-from hilander.data.episodes import Episode
-from hilander.evidence_judging import VALIDATION_POINTS, Judge
-from hilander.evidence_training import (
+from hilander.arrays.rows import FloatArray, IntArray
+from hilander.embeddings.validation import as_embeddings
+from hilander.hierarchy.hierarchy import Hierarchy
+from hilander.hierarchy.levels import score_with_labels, walk_levels
+from hilander.io.files import read_embeddings
+from hilander.knn.search import build_knn_graph
+from hilander.linkage.evidence.network import EvidenceNetwork
+from hilander.linkage.evidence.scorer import EvidencePredictor
+from hilander.metrics.scores import bcubed_f, nmi, pairwise_f
+from hilander.synthetic.episodes import Episode
+from hilander.training.evidence.prior import Advice, read_advice
+from hilander.training.evidence.recipe import (
     EvidencePlan,
     Seen,
     Sight,
@@ -54,14 +60,10 @@ from hilander.evidence_training import (
     train_on_points,
     train_trial,
 )
-from hilander.graph import build_knn_graph
-from hilander.map_choice import can_judge_maps
-from hilander.model.evidence_network import EvidenceNetwork
-from hilander.model.evidence_predictor import EvidencePredictor
-from hilander.plans import make_plan, prepare
-from hilander.training import Stages, choose_held_out, remember_first
-from hilander.tree import Hierarchy, score_with_labels, walk_levels
-from hilander.validation import bcubed_f, nmi, pairwise_f
+from hilander.training.evidence.thresholds import VALIDATION_POINTS, Judge
+from hilander.training.map_choice import can_judge_maps
+from hilander.training.paper.recipe import Stages, choose_held_out, remember_first
+from hilander.training.plans import make_plan, prepare
 
 ROWS = RESULTS / "quality.jsonl"
 COMPARISON = RESULTS / "comparison.jsonl"

@@ -15,15 +15,10 @@ from benchmarks.pseudo_labels import TEXT, format_pseudo_labels
 from benchmarks.rows import ROOT, put_block
 from benchmarks.rows import read_rows as read_plain_rows
 from benchmarks.suite import CONFIG, ROWS, Suite, Table, read_suite
-from hilander.comparison import METHODS
-from hilander.peers.protocol import BUDGET
-from hilander.peers.rows import Row, latest_rows, read_rows
-from hilander.validation.comparison import (
-    Summary,
-    format_markdown,
-    show_seconds,
-    summarise_rows,
-)
+from hilander.comparison.methods import METHODS
+from hilander.comparison.protocol import BUDGET
+from hilander.comparison.rows import Row, latest_rows, read_rows
+from hilander.comparison.tables import Summary, format_markdown, show_seconds, summarise_rows
 
 PAGE = ROOT / "docs" / "results.md"
 README = ROOT / "README.md"

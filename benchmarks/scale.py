@@ -34,10 +34,10 @@ from benchmarks.scale_data import (
     make_points,
     make_training,
 )
-from hilander.data.writing import read_json
+from hilander.comparison.runner import Limits, run_limited
 from hilander.errors import SettingError
-from hilander.model.weights import BOX
-from hilander.peers.runner import Limits, run_limited
+from hilander.io.writing import read_json
+from hilander.linkage.storage import BOX
 
 ROWS = RESULTS / "scale.jsonl"
 SIZES = (20_000, 100_000, 200_000, 1_270_000)
@@ -57,7 +57,7 @@ def make_estimator(method: str, *, brief: bool = False) -> Any:
         A few epochs of the paper's network: enough for labels that mean something.
     """
     from hilander import HiLander
-    from hilander.model.learning import LearningSettings
+    from hilander.linkage.paper.training import LearningSettings
 
     if method == "evidence":
         return HiLander(random_state=0)
@@ -155,7 +155,7 @@ def run_job(
 
 def judge(points: PointSet, folder: Path) -> dict[str, Any]:
     """Score labels against identities, and the graph of a sample against exact neighbours."""
-    from hilander.validation import score_clustering
+    from hilander.metrics.report import score_clustering
 
     truth = np.load(points.labels)
     scores = score_clustering(truth, np.load(folder / "labels.npy")).to_dict()
@@ -231,7 +231,7 @@ def tell(row: dict[str, Any]) -> None:
 
 def calibrate(rows: Sequence[dict[str, Any]]) -> str:
     """Measured beside estimated, for the rows of our own methods."""
-    from hilander.budget import measure_speed
+    from hilander.hierarchy.budget import measure_speed
 
     speed = measure_speed()
     lines = [f"matrix products here: {speed / 1e9:.0f} GFLOP/s"]
@@ -251,7 +251,7 @@ def calibrate(rows: Sequence[dict[str, Any]]) -> str:
 
 def load_of_row(row: dict[str, Any]) -> Any:
     """What the cost model is asked for the run that a row measured."""
-    from hilander.budget import Load
+    from hilander.hierarchy.budget import Load
 
     hidden = 512 if OURS[row["method"]] == "paper" else 64
     return Load(row["n"], row["d"], row["k"], OURS[row["method"]], hidden)

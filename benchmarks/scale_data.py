@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.rows import ROOT, hash_file
-from hilander.data import write_json
-from hilander.data.arrays import row_blocks
-from hilander.data.face_like import PRESETS, FaceLikeSettings, make_face_like
-from hilander.data.writing import read_json, write_atomically
+from hilander.arrays.rows import row_blocks
+from hilander.io.writing import read_json, write_atomically, write_json
+from hilander.synthetic.face_like import PRESETS, FaceLikeSettings, make_face_like
 
 FOLDER = ROOT / "build" / "scale"
 # The published face set of this size has some 61 pictures of each of 85,000 people. So many of one

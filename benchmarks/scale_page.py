@@ -282,7 +282,7 @@ def _footnote(rows: Sequence[Row]) -> str:
 
 def draw_chart(rows: Sequence[Row], path: Path) -> None:
     """Time and memory against the number of points, and our stages stacked."""
-    from hilander.validation.canvas import (
+    from hilander.metrics.canvas import (
         BLUE,
         GREEN,
         INK,

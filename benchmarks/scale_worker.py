@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.scale_data import make_training, sample_rows
-from hilander.tree import LevelStep
-from hilander.tree.work import Work
+from hilander.hierarchy.levels import LevelStep
+from hilander.hierarchy.work import Work
 
 _LOOK_EVERY = 0.05
 _FIRST_POINTS = 2_000
@@ -166,9 +166,10 @@ def cluster_by_peer(
     job: dict[str, Any], features: npt.NDArray[Any], watch: Watch
 ) -> tuple[npt.NDArray[Any], dict[str, Any]]:
     """Labels, noise points each alone, and the parameters that gave them."""
-    from hilander.graph import KnnGraph, build_knn_graph
-    from hilander.peers.method import Problem, noise_to_singletons
-    from hilander.peers.registry import PEERS
+    from hilander.comparison.rival import Problem, noise_to_singletons
+    from hilander.comparison.rivals.registry import PEERS
+    from hilander.graph.knn_graph import KnnGraph
+    from hilander.knn.search import build_knn_graph
 
     method = PEERS[job["method"]]
     n_identities = job["n_identities"]
@@ -204,8 +205,8 @@ def nearest_partition(levels: list[npt.NDArray[Any]], n_clusters: int) -> npt.ND
 def run_training(job: dict[str, Any], watch: Watch, folder: Path) -> dict[str, Any]:
     """Train on labelled points and score the model on points of other identities."""
     from benchmarks.scale import make_estimator
-    from hilander.data.face_like import PRESETS, make_face_like
-    from hilander.validation import score_clustering
+    from hilander.metrics.report import score_clustering
+    from hilander.synthetic.face_like import PRESETS, make_face_like
 
     features, labels = make_training(job["n"], 128)
     model = make_estimator(job["method"])
@@ -245,7 +246,7 @@ def measure(job: dict[str, Any], folder: Path) -> dict[str, Any]:
 def import_libraries(job: dict[str, Any]) -> None:
     """Import what a job of ours would import on its way: imports are not measured."""
     from hilander import HiLander
-    from hilander.partition import check_decoder
+    from hilander.hierarchy.decoding.decode import check_decoder
 
     if job["kind"] == "ours":
         check_decoder(HiLander.load(job["model"], device="cpu").rules_.decoder)
@@ -256,7 +257,7 @@ def main(path: str) -> int:
     job = json.loads(Path(path).read_text(encoding="utf-8"))
     folder = Path(path).parent
     import hilander.estimator
-    import hilander.plans  # noqa: F401  imports are not measured
+    import hilander.training.plans  # noqa: F401  imports are not measured
 
     try:
         import_libraries(job)

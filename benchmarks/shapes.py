@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from hilander.data.arrays import FloatArray, IntArray, unit_rows
+from hilander.arrays.rows import FloatArray, IntArray, unit_rows
 
 Kind = Literal["even", "even-small", "log-normal", "singles", "log", "tiny"]
 KINDS: tuple[Kind, ...] = ("even", "even-small", "log-normal", "singles", "log")

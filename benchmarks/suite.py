@@ -17,11 +17,12 @@ from typing import Any
 
 from benchmarks.datasets import load_pair
 from benchmarks.rows import RESULTS, ROOT
-from hilander.comparison import Plan, Progress, choose_methods, compare_methods
+from hilander.comparison.methods import choose_methods
+from hilander.comparison.rows import latest_rows, read_rows
+from hilander.comparison.run import Plan, Progress, compare_methods
+from hilander.comparison.runner import Limits
+from hilander.comparison.tables import format_comparison, summarise_rows
 from hilander.errors import FileFormatError, SettingError
-from hilander.peers.rows import latest_rows, read_rows
-from hilander.peers.runner import Limits
-from hilander.validation.comparison import format_comparison, summarise_rows
 
 CONFIG = ROOT / "benchmarks" / "suite.toml"
 ROWS = RESULTS / "comparison.jsonl"

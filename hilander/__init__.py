@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hilander.estimator import HiLander
-    from hilander.tree import Hierarchy
+    from hilander.hierarchy.hierarchy import Hierarchy
 
 __version__ = "0.1.0"
 __all__ = ["HiLander", "Hierarchy", "__version__"]
@@ -17,7 +17,7 @@ def __getattr__(name: str) -> Any:
 
         return HiLander
     if name == "Hierarchy":
-        from hilander.tree import Hierarchy
+        from hilander.hierarchy.hierarchy import Hierarchy
 
         return Hierarchy
     raise AttributeError(f"module 'hilander' has no attribute {name!r}")

@@ -1,6 +1,6 @@
 """``python -m hilander`` is the command line."""
 
-from hilander.cli import main
+from hilander.cli.main import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -9,28 +9,26 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sklearn.base import BaseEstimator
 
-from hilander.data import (
-    FloatArray,
-    IntArray,
-    OwnPreparation,
-    Preparation,
-    check_trainable,
-    encode_known,
-)
+from hilander.arrays.rows import FloatArray, IntArray
+from hilander.embeddings.labels import check_trainable, encode_known
+from hilander.embeddings.preparation import OwnPreparation, Preparation
 from hilander.errors import SettingError
-from hilander.estimator_input import check_fitted, describe_fit, read_points, see_columns
-from hilander.graph import KnnGraph, build_knn_graph
-from hilander.tree import Hierarchy, LevelStep, Rules, walk_levels
-from hilander.tree.distinct import leave_copies_out, restore_copies, set_copies_aside
-from hilander.validation import bcubed_f
+from hilander.graph.knn_graph import KnnGraph
+from hilander.hierarchy.equal_points import leave_copies_out, restore_copies, set_copies_aside
+from hilander.hierarchy.hierarchy import Hierarchy
+from hilander.hierarchy.levels import LevelStep, walk_levels
+from hilander.hierarchy.rules import Rules
+from hilander.knn.search import build_knn_graph
+from hilander.metrics.scores import bcubed_f
+from hilander.training.estimator_input import check_fitted, describe_fit, read_points, see_columns
 
 if TYPE_CHECKING:
-    from hilander.model.evidence_learning import EvidenceLearning
-    from hilander.model.learning import LearningSettings
-    from hilander.model.settings import Encoder, Features
-    from hilander.partition import Decoder
-    from hilander.training import Learned
-    from hilander.tree.work import Work
+    from hilander.hierarchy.decoding.decode import Decoder
+    from hilander.hierarchy.work import Work
+    from hilander.linkage.evidence.training import EvidenceLearning
+    from hilander.linkage.paper.settings import Encoder, Features
+    from hilander.linkage.paper.training import LearningSettings
+    from hilander.training.paper.recipe import Learned
 
 
 class HiLander(BaseEstimator):  # type: ignore[misc]
@@ -69,8 +67,8 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
     epochs : int or None
         Passes over the training graphs; None takes those of `learning`.
     learning : EvidenceLearning or LearningSettings, optional
-        Steps, rates and more; see `hilander.model.evidence_learning` for "evidence" and
-        `hilander.model.learning` for "paper".
+        Steps, rates and more; see `hilander.linkage.evidence.training` for "evidence" and
+        `hilander.linkage.paper.training` for "paper".
     start, adviser : {"auto", "box", "nothing"} or path
         For "evidence", the model in the box, none, or the folder of one of yours: to begin with
         ("auto": none), and to ask besides what is learned, the less the more there is to learn
@@ -181,8 +179,8 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         -------
         self : HiLander
         """
-        from hilander.own_preparation import suit_preparation
-        from hilander.plans import check_enough, learn, make_plan, prepare
+        from hilander.training.plans import check_enough, learn, make_plan, prepare
+        from hilander.training.set_preparation import suit_preparation
 
         points = read_points(X)
         labels, known = encode_known(y, len(points))
@@ -265,9 +263,9 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         steps : iterator of LevelStep
             The input is checked at once, each level is worked out when it is asked for.
         """
-        from hilander.budget import load_of, plan_memory
-        from hilander.own_preparation import suit_preparation
-        from hilander.plans import rules_for
+        from hilander.hierarchy.budget import load_of, plan_memory
+        from hilander.training.plans import rules_for
+        from hilander.training.set_preparation import suit_preparation
 
         check_fitted(self)
         points = read_points(X, getattr(self, "n_features_in_", None), as_stored=True)
@@ -312,7 +310,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
 
     def save(self, folder: str | Path) -> Path:
         """Write the model to a folder (safetensors and JSON), whole or not at all."""
-        from hilander.model_folder import save_model
+        from hilander.training.model_folder import save_model
 
         check_fitted(self)
         save_model(self, Path(folder))
@@ -328,7 +326,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         device : str
             Where to run it.
         """
-        from hilander.model_folder import load_model
+        from hilander.training.model_folder import load_model
 
         return load_model(cls, Path(folder), device)
 
@@ -338,7 +336,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
 
         Its card is `docs/model-card.md`. Where you have labels, `fit` does better.
         """
-        from hilander.model_folder import load_box
+        from hilander.training.model_folder import load_box
 
         return load_box(cls, device)
 
@@ -371,7 +369,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         -------
         model : HiLander, ready to `cluster`, giving the released code's numbers
         """
-        from hilander.model_folder import import_reference
+        from hilander.training.model_folder import import_reference
 
         if k_reference < 2:
             raise SettingError(f"k_reference={k_reference} counts the node itself; use 2 or more")
@@ -384,7 +382,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         self.preparation_ = preparation
 
     def _walk(self, points: FloatArray, rules: Rules, **how: Any) -> Iterator[LevelStep]:
-        from hilander.plans import make_scorer
+        from hilander.training.plans import make_scorer
 
         score = make_scorer(self.network_, self.device, rules, how.pop("memory", None))
         if getattr(how.get("work"), "is_continued", False) and hasattr(score, "begin"):

@@ -19,7 +19,7 @@ def shared_data() -> Path:
 @pytest.fixture(scope="module")
 def small_steps():
     """Epochs of five steps for the default method."""
-    from hilander.model import evidence_learning
+    from hilander.linkage.evidence import training as evidence_learning
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evidence_learning, "_STEPS_PER_EPOCH", 5)
@@ -29,6 +29,6 @@ def small_steps():
 @pytest.fixture(scope="module")
 def labelled():
     """Points of twenty identities of eight, and their labels."""
-    from hilander.data import make_identities
+    from hilander.synthetic.identities import make_identities
 
     return make_identities(n_identities=20, size=8, dim=16, spread=0.35, seed=0)

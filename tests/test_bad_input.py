@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from hilander import Hierarchy, HiLander
-from hilander.data import make_identities
 from hilander.errors import (
     EmbeddingError,
     FileFormatError,
@@ -21,7 +20,8 @@ from hilander.errors import (
     ModelError,
     OutputError,
 )
-from hilander.model.learning import LearningSettings
+from hilander.linkage.paper.training import LearningSettings
+from hilander.synthetic.identities import make_identities
 
 QUICK = LearningSettings(epochs=1, hierarchies=((3, 2),))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hilander.cli import make_parser
+from hilander.cli.main import make_parser
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

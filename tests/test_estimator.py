@@ -13,12 +13,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hilander import Hierarchy, HiLander
-from hilander.data import make_identities
 from hilander.errors import LabelError, SettingError
-from hilander.graph import KnnGraph, build_knn_graph
-from hilander.model.evidence_learning import EvidenceLearning
-from hilander.model.learning import LearningSettings
-from hilander.validation import bcubed_f
+from hilander.graph.knn_graph import KnnGraph
+from hilander.knn.search import build_knn_graph
+from hilander.linkage.evidence.training import EvidenceLearning
+from hilander.linkage.paper.training import LearningSettings
+from hilander.metrics.scores import bcubed_f
+from hilander.synthetic.identities import make_identities
 
 EXPECTED_FAILURES = {
     "check_estimators_dtypes": "rounds uniform features down to all-zero rows; a row of zeros has "
@@ -445,7 +446,7 @@ def test_it_says_what_it_decided_only_when_asked(capsys):
 
 
 def test_a_fit_that_was_interrupted_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
-    from hilander.model import learning
+    from hilander.linkage.paper import training as learning
 
     X, y = make_identities(n_identities=15, size=6, dim=8, seed=0)
     whole = quick(epochs=4).fit(X, y)

@@ -117,7 +117,7 @@ def test_public_names_are_those_promised():
     assert set(hilander.__all__) == {"HiLander", "Hierarchy", "__version__"}
     with pytest.raises(AttributeError, match="has no attribute 'Highlander'"):
         hilander.Highlander  # noqa: B018
-    from hilander.validation import bcubed_f, nmi, pairwise_f
+    from hilander.metrics.scores import bcubed_f, nmi, pairwise_f
 
     for metric in (pairwise_f, bcubed_f, nmi):
         assert metric([0, 0, 1], ["a", "a", "b"]) == 1.0

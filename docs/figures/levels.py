@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from hilander.tree import LevelStep, Rules, score_with_labels, walk_levels
-from hilander.validation.canvas import (
+from hilander.hierarchy.levels import LevelStep, score_with_labels, walk_levels
+from hilander.hierarchy.rules import Rules
+from hilander.metrics.canvas import (
     BLUE,
     FAINT,
     GREEN,

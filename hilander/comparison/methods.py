@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from hilander.data.arrays import IntArray
+from hilander.arrays.rows import IntArray
+from hilander.comparison.rival import Axis, Method, Params, Problem
+from hilander.comparison.rivals.registry import PEERS
 from hilander.errors import SettingError
-from hilander.peers.method import Axis, Method, Params, Problem
-from hilander.peers.registry import PEERS
 
 if TYPE_CHECKING:
     from hilander.estimator import HiLander
@@ -33,7 +33,7 @@ def _train(
     problem: Problem, labels: IntArray, hierarchies: tuple[tuple[int, int], ...]
 ) -> HiLander:
     from hilander.estimator import HiLander
-    from hilander.model.learning import LearningSettings
+    from hilander.linkage.paper.training import LearningSettings
 
     learning = LearningSettings(
         epochs=PAPER_EPOCHS,

@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from hilander.data import as_embeddings, encode_labels, learn_preparation, read_embeddings
-from hilander.data.arrays import FloatArray, IntArray
+from hilander.arrays.rows import FloatArray, IntArray
+from hilander.comparison.protocol import SHARED_K, make_graph
+from hilander.comparison.rows import digest_arrays
+from hilander.embeddings.labels import encode_labels
+from hilander.embeddings.preparation import learn_preparation
+from hilander.embeddings.validation import as_embeddings
 from hilander.errors import EmbeddingError, LabelError
-from hilander.graph import KnnGraph
-from hilander.peers.protocol import SHARED_K, make_graph
-from hilander.peers.rows import digest_arrays
+from hilander.graph.knn_graph import KnnGraph
+from hilander.io.files import read_embeddings
 
 _TRAIN, _TRUTH = "train.npz", "truth.npy"
 _TEST, _TRAIN_GRAPH, _TEST_GRAPH = "test.npy", "train-graph.npz", "test-graph.npz"

@@ -18,13 +18,13 @@ from tqdm import tqdm
 
 from hilander import __version__
 from hilander.comparison.pair import Pair, StoredPair
+from hilander.comparison.protocol import SHARED_K
+from hilander.comparison.rival import Method
+from hilander.comparison.rows import Row, append_rows, current_commit, describe_machine
+from hilander.comparison.runner import Limits, run_limited
 from hilander.comparison.worker import REGISTRY, Job
 from hilander.errors import SettingError
-from hilander.peers.method import Method
-from hilander.peers.protocol import SHARED_K
-from hilander.peers.rows import Row, append_rows, current_commit, describe_machine
-from hilander.peers.runner import Limits, run_limited
-from hilander.validation import score_clustering
+from hilander.metrics.report import score_clustering
 
 
 @dataclass(frozen=True)

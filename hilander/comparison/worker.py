@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from hilander.comparison.pair import StoredPair
-from hilander.data.writing import write_atomically, write_json
+from hilander.comparison.protocol import tune_method
+from hilander.comparison.rival import Method, Problem, noise_to_singletons
 from hilander.errors import SettingError
-from hilander.peers.method import Method, Problem, noise_to_singletons
-from hilander.peers.protocol import tune_method
+from hilander.io.writing import write_atomically, write_json
 
 REGISTRY = "hilander.comparison.methods:METHODS"
 

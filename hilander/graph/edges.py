@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from hilander.data.arrays import FloatArray, IntArray
+from hilander.arrays.row_source import RowSource
+from hilander.arrays.rows import FloatArray, IntArray
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
-from hilander.graph.row_source import RowSource
 
 # Entries of rows that are compared at a time: few enough for the processor's cache, beyond which
 # the same comparison takes twice as long.

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from hilander.data.arrays import FloatArray, IntArray, row_blocks
-from hilander.data.writing import write_atomically
+from hilander.arrays.rows import FloatArray, IntArray, row_blocks
 from hilander.errors import FileFormatError, GraphError, MissingFileError
 from hilander.graph.search_report import SearchReport
+from hilander.io.writing import write_atomically
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

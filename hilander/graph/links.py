@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from hilander.data.arrays import FloatArray, IntArray
+from hilander.arrays.rows import FloatArray, IntArray
 from hilander.errors import GraphError
 from hilander.graph.knn_graph import KnnGraph
 

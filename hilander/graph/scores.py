@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hilander.data.arrays import FloatArray, IntArray
+from hilander.arrays.rows import FloatArray, IntArray
 from hilander.errors import GraphError
 from hilander.graph.knn_graph import KnnGraph
 

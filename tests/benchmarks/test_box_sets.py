@@ -16,8 +16,9 @@ from benchmarks.box_sets import (
 )
 from benchmarks.shapes import _reach, draw_counts
 from hilander import HiLander
-from hilander.data import OwnPreparation, make_identities
-from hilander.model.evidence_learning import make_evidence_network
+from hilander.embeddings.preparation import OwnPreparation
+from hilander.linkage.evidence.training import make_evidence_network
+from hilander.synthetic.identities import make_identities
 
 
 def test_small_sets_have_few_points_and_some_have_tiny_identities():

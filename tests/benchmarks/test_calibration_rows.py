@@ -7,7 +7,7 @@ import pytest
 from benchmarks import calibration
 from benchmarks.calibration import main, render, render_table, score_clusters
 from benchmarks.rows import append_row, read_rows
-from hilander.data import make_identities
+from hilander.synthetic.identities import make_identities
 
 ROOT = Path(calibration.__file__).resolve().parents[1]
 

@@ -6,7 +6,7 @@ import pytest
 from benchmarks import faithful
 from benchmarks.faithful import Trial, main, measure, render
 from benchmarks.rows import append_row, read_rows
-from hilander.data import make_identities
+from hilander.synthetic.identities import make_identities
 
 SMALL = Trial("omniglot", "convolution", epochs=2, hidden=8)
 

@@ -17,9 +17,9 @@ from benchmarks.figures import (
 )
 from benchmarks.rows import append_row
 from benchmarks.suite import Suite
-from hilander.comparison import Pair, prepare_pair
-from hilander.data import make_identities
-from hilander.validation.canvas import new_figure
+from hilander.comparison.pair import Pair, prepare_pair
+from hilander.metrics.canvas import new_figure
+from hilander.synthetic.identities import make_identities
 
 pytest.importorskip("matplotlib")
 

@@ -3,9 +3,9 @@ import pytest
 
 from benchmarks import box, box_sets
 from benchmarks.offset_bootstrap import OffsetBootstrap
-from hilander.data import make_identities
-from hilander.data.episodes import Episode
-from hilander.data.made_up import IdentityBootstrap
+from hilander.synthetic.episodes import Episode
+from hilander.synthetic.identities import make_identities
+from hilander.synthetic.identity_bootstrap import IdentityBootstrap
 
 
 def learn_offsets(kind=OffsetBootstrap):

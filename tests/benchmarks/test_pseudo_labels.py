@@ -16,9 +16,9 @@ from benchmarks.pseudo_labels import (
     split_classes,
     train_embedder,
 )
-from hilander.comparison import choose_methods
+from hilander.comparison.methods import choose_methods
+from hilander.comparison.rival import Method
 from hilander.errors import SettingError
-from hilander.peers.method import Method
 
 
 def make_pictures(n_classes: int, size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

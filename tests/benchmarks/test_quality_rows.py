@@ -18,15 +18,15 @@ from benchmarks.quality import (
     score_labels,
 )
 from benchmarks.rows import append_row, put_block, read_rows
-from hilander.data import make_identities
-from hilander.data.episodes import Episode
-from hilander.evidence_training import EvidencePlan, train_evidence
-from hilander.graph import build_knn_graph
-from hilander.model import evidence_learning
-from hilander.model.evidence_learning import EvidenceLearning
-from hilander.model.evidence_network import EvidenceSettings
-from hilander.training import Stages
-from hilander.tree import Rules
+from hilander.hierarchy.rules import Rules
+from hilander.knn.search import build_knn_graph
+from hilander.linkage.evidence import training as evidence_learning
+from hilander.linkage.evidence.network import EvidenceSettings
+from hilander.linkage.evidence.training import EvidenceLearning
+from hilander.synthetic.episodes import Episode
+from hilander.synthetic.identities import make_identities
+from hilander.training.evidence.recipe import EvidencePlan, train_evidence
+from hilander.training.paper.recipe import Stages
 
 FIRST, SECOND, *_ = SHARED
 QUIET = Stages(None, "", verbose=False)
@@ -157,7 +157,7 @@ def test_the_page_of_quality_is_drawn_from_its_rows():
 
 def test_the_last_step_is_the_default_method_but_for_the_map():
     from hilander import HiLander
-    from hilander.plans import make_plan
+    from hilander.training.plans import make_plan
 
     X, y = make_identities(n_identities=6, size=8, dim=8, seed=0)
     rules = make_plan(HiLander(), X, y).rules
@@ -216,7 +216,7 @@ def equal(one, two):
 @pytest.mark.parametrize("n", [6, 20])  # too few to hold any out, and enough
 def test_few_identities_group_as_fit_does_alone_and_advised(n, tiny_plan, monkeypatch):
     from hilander import HiLander
-    from hilander.model.weights import BOX
+    from hilander.linkage.storage import BOX
 
     monkeypatch.setattr(quality, "find_box", lambda *_: BOX)
     small = {"learning": tiny_plan.learning, "device": "cpu"}

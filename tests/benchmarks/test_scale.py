@@ -16,8 +16,8 @@ from benchmarks.scale_data import (
 )
 from benchmarks.scale_page import PAGE, TEXT, find, latest, render
 from hilander import HiLander
-from hilander.graph import build_knn_graph
-from hilander.peers.runner import Limits
+from hilander.comparison.runner import Limits
+from hilander.knn.search import build_knn_graph
 
 LIMITS = Limits(300, 4 * 2**30, 1)
 
@@ -67,7 +67,7 @@ def test_points_are_made_once_and_described(points, place):
 def test_the_judge_finds_exact_neighbours_block_by_block(points, monkeypatch):
     features = np.load(points.features)
     expected = build_knn_graph(features, 6)
-    monkeypatch.setattr("hilander.data.arrays._BLOCK_VALUES", 900 * 8 * 100)
+    monkeypatch.setattr("hilander.arrays.rows._BLOCK_VALUES", 900 * 8 * 100)
     rows, found = judge_sample(features, 6)
     np.testing.assert_array_equal(found, expected.neighbours[rows])
 

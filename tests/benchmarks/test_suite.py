@@ -9,10 +9,10 @@ import pytest
 from benchmarks import render
 from benchmarks.datasets import load_pair
 from benchmarks.suite import CONFIG, Suite, Table, read_suite
-from hilander.comparison import METHODS
-from hilander.data import make_identities
+from hilander.comparison.methods import METHODS
+from hilander.comparison.rows import Row
 from hilander.errors import FileFormatError, SettingError
-from hilander.peers.rows import Row
+from hilander.synthetic.identities import make_identities
 
 GOOD = Row(
     "one", "abc", "HAC", "paper", "fastcluster 1", 0, 1_000, 4, {"cosine": 0.55}, 12,

@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 
-from hilander.peers.finch import FINCH
-from hilander.peers.method import Axis, Method
+from hilander.comparison.rival import Axis, Method
+from hilander.comparison.rivals.finch import FINCH
 
 
 def raise_error(problem, state, params):

@@ -5,13 +5,14 @@ import numpy as np
 import pytest
 
 import hilander.comparison.run as comparison_run
-from hilander.comparison import METHODS, Pair, Plan, choose_methods, compare_methods, prepare_pair
-from hilander.comparison.pair import StoredPair
+from hilander.comparison.methods import METHODS, choose_methods
+from hilander.comparison.pair import Pair, StoredPair, prepare_pair
+from hilander.comparison.rows import Row, read_rows
+from hilander.comparison.run import Plan, compare_methods
+from hilander.comparison.runner import Limits
 from hilander.comparison.worker import Job, run_job
-from hilander.data import make_identities
 from hilander.errors import EmbeddingError, LabelError, SettingError
-from hilander.peers.rows import Row, read_rows
-from hilander.peers.runner import Limits
+from hilander.synthetic.identities import make_identities
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fake_methods import METHODS as FAKES

@@ -15,9 +15,9 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from hilander import HiLander
-from hilander.data import make_identities
-from hilander.data.face_like import make_face_like
-from hilander.data.glyph_embedding import make_glyph_data
+from hilander.synthetic.face_like import make_face_like
+from hilander.synthetic.glyph_embedding import make_glyph_data
+from hilander.synthetic.identities import make_identities
 
 FILE = Path(__file__).parent / "partitions.json"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hilander import Hierarchy, HiLander
-from hilander.cli import main
+from hilander.cli.main import main
 from tests.goldens.partitions import hash_partition
 
 FIXTURES = Path(__file__).parent / "fixtures"

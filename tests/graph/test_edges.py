@@ -2,15 +2,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, random_array
 
-from hilander.data.arrays import unit_rows
-from hilander.graph import KnnGraph, edges
-from hilander.graph.edges import (
-    dot_edges,
-    edge_matrix,
-    logit_of,
-    look_up,
-    overlap_rows,
-)
+from hilander.arrays.rows import unit_rows
+from hilander.graph import edges
+from hilander.graph.edges import dot_edges, edge_matrix, logit_of, look_up, overlap_rows
+from hilander.graph.knn_graph import KnnGraph
 
 
 def random_graph(rng, n_nodes, k):

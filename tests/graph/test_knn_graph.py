@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from hilander.errors import FileFormatError, GraphError, HiLanderError
-from hilander.graph import KnnGraph
+from hilander.graph.knn_graph import KnnGraph
 
 
 def some_graph(n_nodes=30, k=4, seed=0):

@@ -5,7 +5,9 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from hilander.errors import GraphError
-from hilander.graph import KnnGraph, build_knn_graph, cross_links
+from hilander.graph.knn_graph import KnnGraph
+from hilander.graph.links import cross_links
+from hilander.knn.search import build_knn_graph
 
 N_POINTS, K = 40, 5
 NAMES = ("count", "affinity", "best", "linkage", "log_odds")

@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 
 from hilander.errors import GraphError
-from hilander.graph import EdgeScores, KnnGraph, edge_density, score_by_labels, start_nodes
+from hilander.graph.knn_graph import KnnGraph
+from hilander.graph.nodes import start_nodes
+from hilander.graph.scores import EdgeScores, edge_density, score_by_labels
 
 
 def triangle():

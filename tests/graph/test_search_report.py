@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
-from hilander.data import make_identities
 from hilander.errors import FileFormatError, GraphError
-from hilander.graph import KnnGraph, build_knn_graph
+from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.search_report import SearchReport
+from hilander.knn.search import build_knn_graph
+from hilander.synthetic.identities import make_identities
 
 
 def test_a_graph_keeps_how_it_was_found_in_its_file(tmp_path):

@@ -1,0 +1,116 @@
+"""``hilander convert``: reference weights to a model, and embeddings between file formats."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hilander.cli.inputs import check_probability, whole
+from hilander.errors import OutputError
+from hilander.io.files import EmbeddingFile, read_embeddings, write_table
+from hilander.io.writing import check_output_folder, write_atomically
+
+TARGETS = (".npz", ".npy", ".parquet")
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
+        "convert",
+        help="import reference weights and pickles; embeddings between formats",
+        description="Turn a .pth of the authors' released code into a model folder, or a file of "
+        "embeddings (the paper's .pkl, .npz, .npy, .parquet, .csv, .tsv) into another format. Ids "
+        "and labels go with the embeddings where the format has room for them.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("source", metavar="SRC", type=Path, help=".pth or embeddings")
+    parser.add_argument(
+        "target", metavar="DST", type=Path, help="model folder, or .npz, .npy or .parquet"
+    )
+    group = parser.add_argument_group("reference weights, which are saved without their settings")
+    group.add_argument(
+        "--k-reference",
+        type=whole,
+        default=10,
+        metavar="K",
+        help="knn_k of the reference, which counts the node itself (default: 10)",
+    )
+    group.add_argument(
+        "--p-tau", type=float, default=0.5, metavar="P", help="tau of the reference (default: 0.5)"
+    )
+    group.add_argument(
+        "--features",
+        choices=("concat", "identity"),
+        default="concat",
+        help="concat if the reference ran with its cluster features (default: concat)",
+    )
+    group.add_argument(
+        "--early-stop", action="store_true", help="stop early, as the reference's option does"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Convert and say what was written."""
+    if args.source.suffix.lower() == ".pth":
+        convert_weights(args)
+    else:
+        convert_embeddings(args.source, args.target)
+    print(f"{args.source} -> {args.target}")
+    return 0
+
+
+def convert_weights(args: argparse.Namespace) -> None:
+    """Write a model folder of reference weights."""
+    from hilander.estimator import HiLander
+
+    check_probability("--p-tau", args.p_tau)
+    check_output_folder(args.target, "model")
+    HiLander.from_reference(
+        args.source,
+        k_reference=args.k_reference,
+        p_tau=args.p_tau,
+        features=args.features,
+        early_stop=args.early_stop,
+    ).save(args.target)
+
+
+def convert_embeddings(source: Path, target: Path) -> None:
+    """Write embeddings, with their ids and labels, in the format of the target's suffix."""
+    suffix = target.suffix.lower()
+    if suffix not in TARGETS:
+        raise OutputError(
+            f"{target} has the suffix {target.suffix or '(none)'!r}, expected one of "
+            f"{', '.join(TARGETS)}; choose one"
+        )
+    file = read_embeddings(source)
+    columns = _columns(file)
+    if suffix == ".parquet":
+        write_table(target, columns)
+        return
+    with write_atomically(target) as temporary, open(temporary, "wb") as stream:
+        if suffix == ".npy":
+            np.save(stream, columns["features"], allow_pickle=False)
+        else:
+            np.savez(stream, **{name: _plain(values) for name, values in columns.items()})
+    if suffix == ".npy" and len(columns) > 1:
+        others = " and ".join(name for name in columns if name != "features")
+        print(f"hilander: .npy holds one array; {others} left out", file=sys.stderr)
+
+
+def _columns(file: EmbeddingFile) -> dict[str, Any]:
+    columns = {"id": file.ids, "features": file.features, "labels": file.labels}
+    return {
+        name: values.reshape(len(values), -1)[:, 0] if name != "features" else values
+        for name, values in columns.items()
+        if values is not None
+    }
+
+
+def _plain(values: Any) -> Any:
+    """Text of Arrow comes as objects, which .npz would pickle."""
+    return values.astype(str) if values.dtype == object else values

@@ -1,0 +1,124 @@
+"""``hilander explore``: look at a run and review it, in the browser."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+from hilander.cli.run_items import add_run_items, read_attachments
+from hilander.errors import FileFormatError, HiLanderError, MissingFileError, SettingError
+
+DEFAULT_PORT = 8765
+TOKEN_VARIABLE = "HILANDER_TOKEN"
+# The first page comes before what is slow is worked out.
+_FIRST_PAGE_SECONDS = 1.0
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
+        "explore",
+        help="look at a run and review it, in the browser",
+        description="Open a run folder in the browser: its clusters, the hierarchy, a map, and a "
+        "review whose corrections can be exported. Your work is kept beside the run, in "
+        "RUN.explorer. Stop with Ctrl-C.",
+        allow_abbrev=False,
+    )
+    add_run_items(parser)
+    parser.add_argument(
+        "--compare",
+        metavar="RUN2",
+        type=Path,
+        action="append",
+        default=[],
+        help="another run of the same items to compare with; may be given again",
+    )
+    parser.add_argument(
+        "--reviews",
+        metavar="DIR",
+        type=Path,
+        help="carry the review of another run over, from its .explorer folder",
+    )
+    parser.add_argument(
+        "--state", metavar="DIR", type=Path, help="where your work is kept (default: RUN.explorer)"
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="address (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, help=f"port (default: {DEFAULT_PORT}, or a free one)")
+    parser.add_argument(
+        "--token",
+        help=f"access token, needed where --host is not this machine alone (default: "
+        f"${TOKEN_VARIABLE})",
+    )
+    parser.add_argument(
+        "--allow-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="another name that browsers may know the server by; may be given again",
+    )
+    parser.add_argument(
+        "--no-browser", action="store_true", help="print the address and open no browser"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Open the run and serve it until stopped."""
+    try:
+        from hilander.explorer.server import create_app
+    except ImportError as error:
+        raise SettingError(
+            f"the explorer needs {error.name}: pip install 'hilander[explore]'"
+        ) from error
+    from hilander.explorer.opening import address_of, bind, serve
+    from hilander.explorer.safety import make_guard
+
+    if not args.folder.exists():
+        raise MissingFileError(f"{args.folder} does not exist, expected a run folder")
+    if args.port is not None and not 0 <= args.port < 65536:
+        raise SettingError(f"--port {args.port} is no port; use 0 to 65535")
+    guard = make_guard(args.host, args.token or os.environ.get(TOKEN_VARIABLE), args.allow_host)
+    explorer, problem = open_or_explain(args)
+    port = DEFAULT_PORT if args.port is None else args.port
+    listening = bind(args.host, port, exact=args.port is not None)
+    address = address_of(args.host, listening, guard.access_token)
+    if explorer is not None:
+        explorer.start_work(delay=_FIRST_PAGE_SECONDS)
+
+    def ready() -> None:
+        print(f"explorer: {address}  (Ctrl-C stops it)", flush=True)
+        if not args.no_browser and sys.stdout.isatty():
+            webbrowser.open(address)
+
+    serve(create_app(explorer, guard, problem), listening, ready)
+    return 0
+
+
+def open_or_explain(args: argparse.Namespace) -> tuple[Any, str | None]:
+    """Open the run; if it is damaged or foreign, say why, in the terminal and on the page."""
+    from hilander.explorer.opening import open_explorer
+    from hilander.explorer.store import REVIEW_FILE, ReviewStore
+
+    try:
+        explorer = open_explorer(args.folder, read_attachments(args), args.state, args.compare)
+    except FileFormatError as error:
+        print(f"hilander explore: {error}", file=sys.stderr)
+        return None, str(error)
+    if args.reviews is not None:
+        path = args.reviews / REVIEW_FILE if args.reviews.is_dir() else args.reviews
+        if not path.is_file():
+            raise MissingFileError(f"{path} does not exist, expected the review of another run")
+        other = ReviewStore(path)
+        try:
+            carried = explorer.import_review(other)
+        except HiLanderError:
+            explorer.store.close()
+            raise
+        finally:
+            other.close()
+        print(f"carried over {len(carried.events)} decisions, {len(carried.conflicts)} conflicts")
+    return explorer, None

@@ -1,0 +1,1 @@
+"""Other clustering methods behind one protocol."""

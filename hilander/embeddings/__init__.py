@@ -1,0 +1,1 @@
+"""Embeddings: validated, normalised, centred, mapped; labels; rows that are equal."""

@@ -1,0 +1,1 @@
+"""The explorer of a run: server, API, page and report."""

@@ -1,0 +1,156 @@
+"""One order of the points in which every cluster of every level is a stretch.
+
+Levels only merge, so the points can stand in a line where each cluster's members are neighbours,
+at all levels at once. A cluster is then a start and a size, and its members, its sub-clusters and
+the drawing of the whole tree need no search.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hilander.arrays.rows import FloatArray, IntArray
+from hilander.hierarchy.hierarchy import Hierarchy
+
+
+@dataclass(frozen=True, eq=False)
+class LevelTable:
+    """The clusters of one level.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_points,)
+        Cluster of each point.
+    sizes, starts : ndarray of shape (n_clusters,)
+        The stretch of the line that each cluster is.
+    ranked, places : ndarray of shape (n_clusters,)
+        The clusters as they stand in the line, and where each of those starts.
+    peaks : ndarray of shape (n_clusters,)
+        The point that is the peak of each cluster.
+    weakest : ndarray of shape (n_clusters,), float32, in [0, 1]
+        Linkage of the weakest merge inside each cluster, 1 where nothing was merged. Merges of
+        points count only at the first level: beyond it the question is which clusters were joined.
+    quality : ndarray of shape (n_clusters,), float32, in [0, 1]
+        Mean confidence of the members.
+    """
+
+    labels: IntArray
+    sizes: IntArray
+    starts: IntArray
+    ranked: IntArray
+    places: IntArray
+    peaks: IntArray
+    weakest: FloatArray
+    quality: FloatArray
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return len(self.sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class NestedOrder:
+    """The line of points and the tables of all levels.
+
+    Parameters
+    ----------
+    order : ndarray of shape (n_points,)
+        The point at each place of the line; within a first-level cluster the densest first.
+    tables : tuple of LevelTable, the finest first
+    """
+
+    order: IntArray
+    tables: tuple[LevelTable, ...]
+
+    def members(self, level: int, cluster: int) -> IntArray:
+        """Give the points of a cluster, in the order of the line."""
+        table = self.tables[level]
+        start = int(table.starts[cluster])
+        return self.order[start : start + int(table.sizes[cluster])]
+
+    def children(self, level: int, cluster: int) -> IntArray:
+        """Give the clusters of the level below that a cluster was made of, the largest first."""
+        if level == 0:
+            return np.empty(0, dtype=np.int64)
+        table, below = self.tables[level], self.tables[level - 1]
+        start = table.starts[cluster]
+        first = np.searchsorted(below.places, start)
+        last = np.searchsorted(below.places, start + table.sizes[cluster])
+        return below.ranked[first:last]
+
+
+def build_nested_order(hierarchy: Hierarchy) -> NestedOrder:
+    """Line the points up.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy of n_points points
+
+    Returns
+    -------
+    nested : NestedOrder
+    """
+    n_levels = hierarchy.n_levels
+    sizes = [hierarchy.sizes(level) for level in range(n_levels)]
+    ranked: list[IntArray] = [np.empty(0, dtype=np.int64)] * n_levels
+    rank_above: IntArray | None = None
+    for level in range(n_levels - 1, -1, -1):
+        keys: tuple[IntArray, ...] = (-sizes[level],)
+        if rank_above is not None:
+            keys = (*keys, rank_above[hierarchy.merges(level)])
+        ranked[level] = np.lexsort(keys)
+        rank_above = np.empty_like(ranked[level])
+        rank_above[ranked[level]] = np.arange(len(rank_above))
+    if rank_above is None:
+        raise AssertionError("a hierarchy has at least one level")
+    order = _densest_first(rank_above[hierarchy.labels(0)], hierarchy.density)
+    weakest = _weakest_links(hierarchy)
+    confidence = hierarchy.confidence
+    tables = []
+    for level in range(n_levels):
+        labels = hierarchy.labels(level)
+        in_line = sizes[level][ranked[level]]
+        places = np.cumsum(in_line) - in_line
+        starts = np.empty_like(places)
+        starts[ranked[level]] = places
+        total = np.bincount(labels, weights=confidence, minlength=len(starts))
+        quality = (total / np.maximum(sizes[level], 1)).astype(np.float32)
+        tables.append(
+            LevelTable(
+                labels=labels,
+                sizes=sizes[level],
+                starts=starts,
+                ranked=ranked[level],
+                places=places,
+                peaks=hierarchy.peaks(level),
+                weakest=weakest[level],
+                quality=quality,
+            )
+        )
+    return NestedOrder(order, tuple(tables))
+
+
+def _densest_first(rank: IntArray, density: FloatArray) -> IntArray:
+    """Order points by the rank of their cluster, and the densest first within one.
+
+    Both go into one integer: a single sort is four times as quick as two.
+    """
+    bits = np.ascontiguousarray(density, dtype=np.float32).view(np.int32).astype(np.int64)
+    # The bits of negative floats fall as the numbers rise: turn them about.
+    rising = np.where(bits < 0, -(1 << 31) - bits, bits)
+    return np.argsort((rank << 32) - rising)
+
+
+def _weakest_links(hierarchy: Hierarchy) -> list[FloatArray]:
+    found: list[FloatArray] = []
+    for number, level in enumerate(hierarchy.levels):
+        weakest = np.ones(level.n_clusters, dtype=np.float32)
+        linked = ~np.isnan(level.linkage)
+        np.minimum.at(weakest, level.labels[linked], level.linkage[linked])
+        if number > 1:  # the merges of clusters at the levels between
+            np.minimum.at(weakest, level.labels, found[-1])
+        found.append(weakest)
+    return found

@@ -1,0 +1,245 @@
+"""What a review has made of the clusters: the state that the log of actions adds up to.
+
+The state is a function of the log and of the clusters it started from, nothing else. So what is
+shown after a crash is what is shown before it: the log is read again.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hilander.arrays.rows import IntArray
+from hilander.errors import SettingError
+
+ACTIONS = ("merge", "split", "move", "name", "junk", "answer", "link")
+UNDO, REDO = "undo", "redo"
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line of the log.
+
+    Parameters
+    ----------
+    seq : int
+        Its number, rising.
+    kind : str
+        One of `ACTIONS`, or undo or redo.
+    payload : dict
+        What was done, with the rows and groups it was done to.
+    at : str
+        When, ISO 8601.
+    """
+
+    seq: int
+    kind: str
+    payload: dict[str, Any]
+    at: str = ""
+
+
+class ReviewState:
+    """Clusters after the actions of a log.
+
+    Groups are numbered: those below `n_base` are the clusters of the run, later ones are made by
+    the review. A number is never used twice.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_points,)
+        Clusters that the review starts from.
+    n_base : int
+        Number of clusters.
+    members : callable, optional
+        Rows of a cluster of the run; found by a search where it is not given.
+    """
+
+    def __init__(
+        self, labels: IntArray, n_base: int, members: Callable[[int], IntArray] | None = None
+    ) -> None:
+        self.labels = np.array(labels, dtype=np.int64)
+        self.n_base = n_base
+        self.next_group = n_base
+        self.changed: dict[int, IntArray] = {}
+        self.names: dict[int, str] = {}
+        self.junk: set[int] = set()
+        self.answers: dict[str, str] = {}
+        self.must: list[tuple[int, int, int]] = []
+        self.cannot: list[tuple[int, int, int]] = []
+        self._base_members = members or (lambda group: np.flatnonzero(labels == group))
+
+    def rows_of(self, group: int) -> IntArray:
+        """Give the rows of a group."""
+        if group in self.changed:
+            return self.changed[group]
+        if 0 <= group < self.n_base:
+            return self._base_members(group)
+        return np.empty(0, dtype=np.int64)
+
+    def copy(self) -> ReviewState:
+        """Give a state that can be changed while this one is being read."""
+        twin = copy.copy(self)
+        twin.labels = self.labels.copy()
+        for name in ("changed", "names", "junk", "answers", "must", "cannot"):
+            setattr(twin, name, copy.copy(getattr(self, name)))
+        return twin
+
+    def apply(self, event: Event) -> None:
+        """Do one action. Raises SettingError, and changes nothing, if it cannot be done."""
+        if event.kind not in ACTIONS:
+            raise SettingError(f"action {event.kind!r} is unknown; use one of {', '.join(ACTIONS)}")
+        getattr(self, f"_{event.kind}")(event.payload)
+        for name in ("must", "cannot"):
+            links = getattr(self, name)
+            links.extend((int(a), int(b), event.seq) for a, b in event.payload.get(name, ()))
+
+    def constraints(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """Give must-link and cannot-link pairs that the present groups agree with.
+
+        A later action overrides an earlier one: a pair that was split and then merged again is no
+        longer a cannot-link.
+        """
+        must = {_pair(a, b) for a, b, _ in self.must if self.labels[a] == self.labels[b]}
+        cannot = {_pair(a, b) for a, b, _ in self.cannot if self.labels[a] != self.labels[b]}
+        return sorted(must), sorted(cannot)
+
+    def _merge(self, payload: dict[str, Any]) -> None:
+        groups = [self._group(group) for group in payload["groups"]]
+        if len(set(groups)) < 2:
+            raise SettingError(f"merging {groups} needs two or more different clusters")
+        rows = {group: self.rows_of(group) for group in groups}
+        # The largest keeps its number, and its name if it has one.
+        target = max(groups, key=lambda group: (len(rows[group]), -group))
+        named = [target, *groups]
+        name = next((self.names[group] for group in named if group in self.names), None)
+        for group in set(groups) - {target}:
+            self._empty(group)
+        self._set_rows(target, np.concatenate([rows[group] for group in dict.fromkeys(groups)]))
+        if name is not None:
+            self.names[target] = name
+
+    def _split(self, payload: dict[str, Any]) -> None:
+        group = self._group(payload["group"])
+        parts = [np.unique(np.asarray(part, dtype=np.int64)) for part in payload["parts"]]
+        self._check_parts(group, parts)
+        taken = np.concatenate(parts)
+        rest = np.setdiff1d(self.rows_of(group), taken)
+        for part in parts:
+            self._set_rows(self._new_group(), part)
+        self._set_rows(group, rest)
+
+    def _move(self, payload: dict[str, Any]) -> None:
+        rows = np.unique(np.asarray(payload["rows"], dtype=np.int64))
+        self._check_rows(rows)
+        to = payload.get("to")
+        target = None if to is None else self._group(to)
+        sources = np.unique(self.labels[rows]).tolist()
+        if target is not None and sources == [target]:
+            raise SettingError(f"the items are in cluster {target} already; choose another")
+        left = {
+            group: np.setdiff1d(self.rows_of(group), rows) for group in sources if group != target
+        }
+        kept = np.empty(0, dtype=np.int64) if target is None else self.rows_of(target)
+        number = self._new_group() if target is None else target
+        for group, rest in left.items():
+            self._set_rows(group, rest)
+            if not len(rest):
+                self._empty(group)
+        self._set_rows(number, np.union1d(kept, rows))
+
+    def _name(self, payload: dict[str, Any]) -> None:
+        group, name = self._group(payload["group"]), str(payload["name"]).strip()
+        if len(name) > LONGEST_NAME:
+            raise SettingError(f"a name of {len(name)} letters; use at most {LONGEST_NAME}")
+        if name:
+            self.names[group] = name
+        else:
+            self.names.pop(group, None)
+
+    def _junk(self, payload: dict[str, Any]) -> None:
+        group = self._group(payload["group"])
+        if payload["junk"]:
+            self.junk.add(group)
+        else:
+            self.junk.discard(group)
+
+    def _answer(self, payload: dict[str, Any]) -> None:
+        verdict = payload["verdict"]
+        if verdict == "same" and "groups" in payload:
+            self._merge(payload)
+        elif verdict == "different" and "parts" in payload:
+            self._split(payload)
+        elif verdict not in ("same", "different", "skip"):
+            raise SettingError(f"verdict {verdict!r} is unknown; use same, different or skip")
+        self.answers[str(payload["key"])] = verdict
+
+    def _link(self, payload: dict[str, Any]) -> None:
+        """Pairs that came from an earlier run and need nothing done."""
+
+    def _group(self, group: Any) -> int:
+        number = int(group)
+        if not 0 <= number < self.next_group or not len(self.rows_of(number)):
+            raise SettingError(f"cluster {number} does not exist or is empty; reload the page")
+        return number
+
+    def _check_rows(self, rows: IntArray) -> None:
+        if not len(rows) or rows[0] < 0 or rows[-1] >= len(self.labels):
+            raise SettingError(f"rows must be one or more of 0 to {len(self.labels) - 1}")
+
+    def _check_parts(self, group: int, parts: list[IntArray]) -> None:
+        if not parts:
+            raise SettingError("a split needs at least one part to take out")
+        for part in parts:
+            self._check_rows(part)
+        taken = np.concatenate(parts)
+        if len(np.unique(taken)) != len(taken) or (self.labels[taken] != group).any():
+            raise SettingError(f"the parts must be disjoint and inside of cluster {group}")
+        if len(taken) >= len(self.rows_of(group)):
+            raise SettingError(f"a split must leave something in cluster {group}")
+
+    def _new_group(self) -> int:
+        self.next_group += 1
+        return self.next_group - 1
+
+    def _set_rows(self, group: int, rows: IntArray) -> None:
+        self.changed[group] = rows
+        self.labels[rows] = group
+
+    def _empty(self, group: int) -> None:
+        self.changed[group] = np.empty(0, dtype=np.int64)
+        self.names.pop(group, None)
+        self.junk.discard(group)
+
+
+def effective(events: Iterable[Event]) -> tuple[list[Event], list[Event]]:
+    """Work the undos and redos of a log out.
+
+    Returns
+    -------
+    done : list of Event
+        Actions that hold, in order.
+    undone : list of Event
+        Actions that a redo would bring back, the next one last.
+    """
+    done: list[Event] = []
+    undone: list[Event] = []
+    for event in events:
+        if event.kind == UNDO:
+            if done:
+                undone.append(done.pop())
+        elif event.kind == REDO:
+            if undone:
+                done.append(undone.pop())
+        else:
+            done.append(event)
+            undone.clear()
+    return done, undone
+
+
+def _pair(a: int, b: int) -> tuple[int, int]:
+    return (a, b) if a < b else (b, a)

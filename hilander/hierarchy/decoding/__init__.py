@@ -1,0 +1,1 @@
+"""Decoding: from edge scores to one parent for each node."""

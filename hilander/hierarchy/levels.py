@@ -1,0 +1,205 @@
+"""The level loop: graph, score, link, merge, until nothing merges.
+
+It takes a *scorer*. The trained network is one and the ground truth is another, so the paper's
+training hierarchy and its inference are this one loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hilander.arrays.rows import FloatArray, IntArray
+from hilander.graph.knn_graph import KnnGraph
+from hilander.graph.nodes import Nodes, start_nodes
+from hilander.graph.scores import EdgeScores, score_by_labels
+from hilander.hierarchy.decoding.adaptive_threshold import measure_sizes, suit_p_tau
+from hilander.hierarchy.decoding.decode import decode
+from hilander.hierarchy.decoding.parents import Parents, choose_parents
+from hilander.hierarchy.decoding.trees import label_trees
+from hilander.hierarchy.pooling import link_trees, merge_nodes
+from hilander.hierarchy.rules import Rules
+from hilander.hierarchy.work import Work
+from hilander.knn.search import build_knn_graph, check_k
+from hilander.knn.search_progress import SearchProgress
+
+Search = Callable[..., KnnGraph]
+Scorer = Callable[[KnnGraph, Nodes], EdgeScores]
+# Super-nodes are each other's strangers, the pieces of one identity excepted: a search for all of
+# the nearest takes long, finds the pieces first, and has no use for neighbours of neighbours.
+UPPER_RECALL = 0.8
+# A level of so many nodes that merges a smaller share of them is the last.
+LARGE_LEVEL, LEAST_MERGED = 10_000, 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class LevelStep:
+    """Everything that happened at one level.
+
+    Parameters
+    ----------
+    nodes : Nodes of length n_nodes
+    graph : KnnGraph of n_nodes nodes
+    scores : EdgeScores of that graph
+    parents : Parents of n_nodes nodes
+    labels : ndarray of shape (n_nodes,)
+        Tree of each node: a node of the next level.
+    peaks : ndarray of shape (n_trees,)
+        Peak of each tree.
+    stops_early : bool
+        Whether early stopping would end here.
+    """
+
+    nodes: Nodes
+    graph: KnnGraph
+    scores: EdgeScores
+    parents: Parents
+    labels: IntArray
+    peaks: IntArray
+    stops_early: bool
+
+
+def walk_levels(
+    features: FloatArray,
+    score: Scorer,
+    rules: Rules,
+    *,
+    graph: KnnGraph | None = None,
+    search: Search | None = None,
+    work: Work | None = None,
+) -> Iterator[LevelStep]:
+    """Cluster level by level, giving each level as it is done.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_points, dim)
+        L2-normalised embeddings.
+    score : callable (graph, nodes) -> EdgeScores
+    rules : Rules
+    graph : KnnGraph, optional
+        The first level's graph, if it is known already.
+    search : callable (features, k, **how) -> KnnGraph, optional
+        In place of `build_knn_graph`, whose options it may be told.
+    work : Work, optional
+        Notes what each stage took, and may hand over stages that an earlier run has done.
+
+    Yields
+    ------
+    step : LevelStep
+        At least one. The last one merged nothing, unless `rules` stopped the loop before or it
+        was large and merged next to nothing.
+    """
+    search, work = search or build_knn_graph, work or Work()
+    nodes = start_nodes(features)
+    del features
+    added_before: int | None = None
+    if graph is None:
+        check_k(rules.k, len(nodes))
+    for level in range(rules.max_levels):
+        if graph is None:
+            k = min(rules.k, len(nodes) - 1)
+            how = _say_how(nodes, level, work.search_progress(level))
+            graph = work.do("search", level, _search, search, nodes, k, rules, how)
+        scores = work.do("score", level, score, graph, nodes)
+        if not rules.as_released:
+            scores = scores.settle_ties()
+        parents = work.do("decode", level, _decode, graph, scores, rules, level)
+        labels, peaks = label_trees(parents.index)
+        stops_early = rules.says_stop(parents.n_edges, added_before)
+        step = LevelStep(nodes, graph, scores, parents, labels, peaks, stops_early)
+        yield step
+
+        added_before = parents.n_edges
+        if added_before == 0 or (rules.early_stop and stops_early):
+            return
+        if level and hardly_merged(added_before, len(labels)) and not rules.as_released:
+            return
+        nodes = work.do("pool", level, _merge, step, rules)
+        # A level takes gigabytes at a million points; the next one needs the merged nodes alone.
+        graph = None
+        del step, scores
+        if not rules.can_cluster(len(nodes)):
+            return
+
+
+def hardly_merged(added: int, n_nodes: int) -> bool:
+    """Whether a large level merged so little that another one is not worth its search."""
+    return n_nodes > LARGE_LEVEL and added < LEAST_MERGED * n_nodes
+
+
+def _say_how(nodes: Nodes, level: int, progress: SearchProgress | None) -> dict[str, Any]:
+    """What a search is told besides the nodes and k."""
+    how: dict[str, Any] = {} if progress is None else {"progress": progress}
+    if not level:
+        return how
+    if nodes.links is None:
+        return how | {"recall": UPPER_RECALL, "friends": False}
+    # What is linked is what may be merged; the rest of a list is there for comparison.
+    return how | {"recall": UPPER_RECALL, "pairs": nodes.links.count}
+
+
+def _search(search: Search, nodes: Nodes, k: int, rules: Rules, how: dict[str, Any]) -> KnnGraph:
+    return search(_search_features(nodes, rules), k, **how)
+
+
+def _merge(step: LevelStep, rules: Rules) -> Nodes:
+    links = None
+    if rules.keep_links:
+        links = link_trees(step.nodes, step.graph, step.scores, step.labels, len(step.peaks))
+    return merge_nodes(step.nodes, step.labels, step.peaks, links)
+
+
+def _decode(graph: KnnGraph, scores: EdgeScores, rules: Rules, level: int) -> Parents:
+    if rules.as_released:
+        return choose_parents(graph, scores, rules.p_tau, strict=True)
+    p_tau = rules.threshold(level)
+    if level == 0 and rules.p_tau_rise:
+        p_tau = suit_p_tau(p_tau, measure_sizes(graph, scores), rules.p_tau_rise)
+    decoder = rules.decoder_of(level)
+    return decode(graph, scores, p_tau, decoder, keep_pieces=rules.keep_pieces)
+
+
+def _search_features(nodes: Nodes, rules: Rules) -> FloatArray:
+    # Points are their own average: no copy of the features is made for them.
+    if not rules.search_average or nodes.total is nodes.identity:
+        return nodes.identity
+    average = nodes.average
+    length = np.linalg.norm(average, axis=1, keepdims=True)
+    return np.where(length > 1e-12, average / np.maximum(length, 1e-12), nodes.identity)
+
+
+def score_with_labels(labels: IntArray) -> Scorer:
+    """Ground truth as a scorer: a node has the identity of its peak's point.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_points,)
+        Identity of each point.
+    """
+
+    def score(graph: KnnGraph, nodes: Nodes) -> EdgeScores:
+        return score_by_labels(graph, labels[nodes.point])
+
+    return score
+
+
+def score_as_released(labels: IntArray) -> Scorer:
+    """The released code's training scorer: density from labels, links by similarity alone.
+
+    With `p_tau` 0 and strict rules it links each node to its most similar denser neighbour of
+    positive cosine, whatever the identities.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_points,)
+        Identity of each point.
+    """
+
+    def score(graph: KnnGraph, nodes: Nodes) -> EdgeScores:
+        truth = score_by_labels(graph, labels[nodes.point])
+        return EdgeScores(np.maximum(graph.affinity, 0), truth.density)
+
+    return score

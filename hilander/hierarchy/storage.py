@@ -1,0 +1,111 @@
+"""The hierarchy on disk: a run folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hilander.errors import FileFormatError
+from hilander.graph.knn_graph import KnnGraph
+from hilander.graph.scores import EdgeScores
+from hilander.hierarchy.run_extras import GRAPH_FILE
+from hilander.io.writing import check_folder_kind, folder_writer
+
+if TYPE_CHECKING:
+    from hilander.hierarchy.hierarchy import Hierarchy
+    from hilander.hierarchy.levels import LevelStep
+
+HIERARCHY_FILE = "hierarchy.npz"
+CLUSTERS_FILE = "clusters.parquet"
+RUN_KIND = "run"
+_ARRAYS = ("parent", "linkage", "density", "labels", "peaks")
+
+
+def save_hierarchy(
+    hierarchy: Hierarchy, folder: str | Path, ids: npt.ArrayLike | None = None
+) -> Path:
+    """Write a run folder, whole or not at all."""
+    with folder_writer(Path(folder), RUN_KIND) as inside:
+        write_hierarchy(hierarchy, Path(inside), ids)
+    return Path(folder)
+
+
+def write_hierarchy(hierarchy: Hierarchy, folder: Path, ids: npt.ArrayLike | None) -> None:
+    """Write the hierarchy's files into an open run folder."""
+    arrays: dict[str, Any] = {"n_levels": np.array(hierarchy.n_levels)}
+    for number, level in enumerate(hierarchy.levels):
+        for name in _ARRAYS:
+            arrays[f"{number}/{name}"] = getattr(level, name)
+        arrays[f"{number}/stops_early"] = np.array(level.stops_early)
+    np.savez(folder / HIERARCHY_FILE, **arrays)
+    hierarchy.to_parquet(folder / CLUSTERS_FILE, ids)
+
+
+def write_scored_graph(step: LevelStep, folder: Path) -> None:
+    """Write the neighbours, affinity and linkage of one level into an open run folder.
+
+    `KnnGraph.load` reads the file too: it is the graph of the points, for another run.
+    """
+    graph = step.graph
+    np.savez(
+        folder / GRAPH_FILE,
+        neighbours=graph.neighbours,
+        affinity=graph.affinity,
+        linkage=step.scores.linkage,
+        density=step.scores.density,
+    )
+
+
+def load_scored_graph(folder: str | Path) -> tuple[KnnGraph, EdgeScores]:
+    """Read the first level's graph of a run folder, and what the model said of its edges.
+
+    Returns
+    -------
+    graph : KnnGraph of n_points nodes
+    scores : EdgeScores of that graph
+
+    Raises
+    ------
+    FileFormatError
+        When the run has no graph, or its file is damaged.
+    """
+    path = check_folder_kind(Path(folder), RUN_KIND) / GRAPH_FILE
+    graph = KnnGraph.load(path)
+    try:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+            scores = EdgeScores(arrays["linkage"], arrays["density"])
+    except Exception as error:  # zipfile and zlib raise kinds of their own on a damaged file
+        message = f"{path} holds no linkage ({error}); run `hilander cluster` again"
+        raise FileFormatError(message) from error
+    if scores.linkage.shape != graph.neighbours.shape:
+        raise FileFormatError(f"{path}: linkage and neighbours differ in shape; cluster again")
+    return graph, scores
+
+
+def load_hierarchy(folder: str | Path) -> Hierarchy:
+    """Read a run folder."""
+    from hilander.hierarchy.hierarchy import Hierarchy, Level
+
+    check_folder_kind(Path(folder), RUN_KIND)
+    path = Path(folder) / HIERARCHY_FILE
+    try:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+            levels = [
+                Level(
+                    **{name: arrays[f"{number}/{name}"] for name in _ARRAYS},
+                    stops_early=bool(arrays[f"{number}/stops_early"]),
+                )
+                for number in range(int(arrays["n_levels"]))
+            ]
+        return Hierarchy(levels)
+    except FileNotFoundError:
+        message = f"{folder} holds no {HIERARCHY_FILE}; run `hilander cluster` again"
+        raise FileFormatError(message) from None
+    except Exception as error:  # zipfile and zlib raise kinds of their own on a damaged file
+        message = (
+            f"{path} is damaged ({error or type(error).__name__}); run `hilander cluster` again"
+        )
+        raise FileFormatError(message) from error

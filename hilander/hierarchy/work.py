@@ -1,0 +1,229 @@
+"""The work of the level loop, stage by stage: timed, and if asked kept on disk.
+
+A run that keeps its work can be killed at any moment. The same run, started again, is handed what
+was kept in place of working it out, and goes on with what was not: its result is the same to the
+bit. Files appear whole or not at all, so one that is there is done.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from hilander.errors import FileFormatError, HiLanderError, OutputError
+from hilander.graph.knn_graph import KnnGraph
+from hilander.graph.scores import EdgeScores
+from hilander.hierarchy.decoding.parents import Parents
+from hilander.io.writing import (
+    MARKER,
+    check_folder_kind,
+    claim_folder,
+    read_json,
+    sweep_temporaries,
+    write_atomically,
+    write_json,
+)
+from hilander.knn.search_progress import KeptSearch, SearchProgress
+
+WORK_KIND = "work"
+STAGES = ("search", "score", "decode", "pool")
+_SEARCH, _SCORE, _DECODE, _ = STAGES
+_SEARCHING = "searching"
+_FINGERPRINT = "fingerprint.json"
+
+Made = TypeVar("Made")
+
+
+class Work:
+    """Does the stages of the level loop and notes what each took.
+
+    Attributes
+    ----------
+    done : list of dict
+        ``level``, ``stage``, ``seconds`` and ``kept`` (whether it was handed over from an earlier
+        run) of each stage so far.
+    preparation : str
+        How the embeddings were prepared, in words; empty if nobody said.
+    """
+
+    def __init__(self) -> None:
+        self.done: list[dict[str, Any]] = []
+        self.preparation = ""
+
+    def do(self, stage: str, level: int, make: Callable[..., Made], *inputs: Any) -> Made:
+        """Do one stage of one level, unless it is kept.
+
+        Parameters
+        ----------
+        stage : str
+            One of `STAGES`.
+        level : int
+        make : callable
+            Gives the result from `inputs`.
+        *inputs
+        """
+        start = time.perf_counter()
+        kept = self._recall(stage, level)
+        made: Made = make(*inputs) if kept is None else kept
+        if kept is None:
+            self._keep(stage, level, made)
+        seconds = round(time.perf_counter() - start, 4)
+        self.done.append(
+            {"level": level, "stage": stage, "seconds": seconds, "kept": kept is not None}
+        )
+        return made
+
+    def seconds(self, stage: str) -> float:
+        """What a stage took, all levels together."""
+        return float(sum(one["seconds"] for one in self.done if one["stage"] == stage))
+
+    def search_progress(self, level: int) -> SearchProgress | None:
+        """What the search of a level tells how far it has come; None for nobody."""
+        return None
+
+    def _recall(self, stage: str, level: int) -> Any:
+        return None
+
+    def _keep(self, stage: str, level: int, made: Any) -> None:
+        pass
+
+
+class KeptWork(Work):
+    """Work that is kept in a folder: graphs, scores and links of every level.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it is not there.
+    fingerprint : dict
+        Of input, model and settings. A folder of another fingerprint is emptied first.
+
+    Attributes
+    ----------
+    is_continued : bool
+        Whether the folder held work of this fingerprint.
+    replaced : bool
+        Whether it held work of another.
+
+    Raises
+    ------
+    OutputError
+        When the folder cannot be written, or is not one of ours.
+    """
+
+    def __init__(self, folder: Path, fingerprint: dict[str, Any]) -> None:
+        super().__init__()
+        self.folder = folder
+        found = self._read_fingerprint()
+        self.is_continued = found == fingerprint and self.has_levels
+        self.replaced = bool(found) and found != fingerprint
+        if found is not None and found != fingerprint:
+            self.remove()
+        for level in folder.glob(".level-*-*.npz"):
+            level.unlink()  # half-written when an earlier run was killed
+        claim_folder(folder, WORK_KIND)
+        write_json(folder / _FINGERPRINT, fingerprint)
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether something is kept already."""
+        return any(self.folder.glob("level-*.npz"))
+
+    def remove(self) -> None:
+        """Remove the folder: the run is done, or another one begins."""
+        # The marker goes last: a removal that is cut short leaves a folder that is still ours.
+        for item in self.folder.iterdir() if self.folder.is_dir() else ():
+            if item.name != MARKER:
+                shutil.rmtree(item) if item.is_dir() else item.unlink(missing_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _read_fingerprint(self) -> Any:
+        """The fingerprint of the work that is there; None if there is none."""
+        if not self.folder.is_dir():
+            return None
+        for name in (MARKER, _FINGERPRINT):
+            sweep_temporaries(self.folder / name)
+        if not any(self.folder.iterdir()):
+            return None
+        try:
+            check_folder_kind(self.folder, WORK_KIND)
+        except FileFormatError as error:
+            raise OutputError(
+                f"{self.folder} is needed to keep the work of this run, but is taken ({error}); "
+                "move it away or choose another output"
+            ) from error
+        try:
+            return read_json(self.folder / _FINGERPRINT)
+        except FileFormatError:
+            return {}
+
+    def search_progress(self, level: int) -> SearchProgress:
+        """Keeps the lists of a search that takes minutes, now and then."""
+        return KeptSearch(self._path(_SEARCHING, level))
+
+    def _path(self, stage: str, level: int) -> Path:
+        return self.folder / f"level-{level}-{stage}.npz"
+
+    def _recall(self, stage: str, level: int) -> Any:
+        path = self._path(stage, level)
+        if stage not in _READERS or not path.is_file():
+            return None
+        try:
+            return _READERS[stage](path)
+        except (HiLanderError, OSError, ValueError, KeyError):
+            return None  # damaged by something else than a kill: worked out again
+
+    def _keep(self, stage: str, level: int, made: Any) -> None:
+        if stage in _WRITERS:
+            _WRITERS[stage](made, self._path(stage, level))
+        if stage == _SEARCH:
+            self._path(_SEARCHING, level).unlink(missing_ok=True)
+
+
+def _write_arrays(path: Path, **arrays: Any) -> None:
+    with write_atomically(path) as temporary, open(temporary, "wb") as stream:
+        np.savez(stream, **arrays)
+
+
+def _read_arrays(path: Path) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except Exception as error:  # zipfile and zlib raise kinds of their own on a damaged file
+        raise FileFormatError(f"{path} is damaged ({error})") from error
+
+
+def _write_scores(scores: EdgeScores, path: Path) -> None:
+    _write_arrays(path, linkage=scores.linkage, density=scores.density)
+
+
+def _read_scores(path: Path) -> EdgeScores:
+    arrays = _read_arrays(path)
+    return EdgeScores(arrays["linkage"], arrays["density"])
+
+
+def _write_parents(parents: Parents, path: Path) -> None:
+    _write_arrays(path, index=parents.index, linkage=parents.linkage, p_tau=parents.p_tau)
+
+
+def _read_parents(path: Path) -> Parents:
+    arrays = _read_arrays(path)
+    return Parents(arrays["index"], arrays["linkage"], float(arrays["p_tau"]))
+
+
+# Pooling is not kept: it takes a moment, and what it makes is as large as the features.
+_READERS: dict[str, Callable[[Path], Any]] = {
+    _SEARCH: KnnGraph.load,
+    _SCORE: _read_scores,
+    _DECODE: _read_parents,
+}
+_WRITERS: dict[str, Callable[[Any, Path], Any]] = {
+    _SEARCH: lambda graph, path: graph.save(path),
+    _SCORE: _write_scores,
+    _DECODE: _write_parents,
+}

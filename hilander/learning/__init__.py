@@ -1,0 +1,1 @@
+"""Training networks: one loop, its checkpoints, the device."""

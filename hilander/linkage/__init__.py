@@ -1,0 +1,1 @@
+"""How likely an edge joins one identity: the paper's network, and edge features."""

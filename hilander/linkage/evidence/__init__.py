@@ -1,0 +1,1 @@
+"""The default method: edge features, and classifiers of edges."""

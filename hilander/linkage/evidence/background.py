@@ -1,0 +1,115 @@
+"""The background: how alike two random points are, which every cosine is measured against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hilander.arrays.row_source import RowSource
+from hilander.arrays.rows import FloatArray, IntArray, read_rows, row_blocks, sort_by_group
+from hilander.embeddings.dominant_identity import is_crowd_alone, leave_crowds_out
+
+_ROW_BLOCK = 4_096
+_BACKGROUND_PAIRS = 100_000
+_HIGHEST = 0.95  # background; above it nothing would be left to tell points apart by
+_FEWEST_STRANGERS = 8  # identities that show how alike two are
+
+
+@dataclass(frozen=True)
+class Background:
+    """Cosine of two random points: what "not alike" looks like in these data.
+
+    Parameters
+    ----------
+    centre : float
+        Median, which a few large identities do not move.
+    """
+
+    centre: float
+
+    def rise(self, cosine: FloatArray) -> FloatArray:
+        """How far a cosine stands above the background: 0 at it, 1 for equal points."""
+        return (cosine - np.float32(self.centre)) / np.float32(1 - self.centre)
+
+
+def measure_background(
+    features: FloatArray, seed: int = 0, *, strangers: float | None = None
+) -> Background:
+    """Look at random pairs of points, the same ones in whatever order the points come.
+
+    Of an identity that has most of the points to itself none are taken; among more than 4,096
+    points the others are then a sample, which does depend on the order.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_points, dim)
+        L2-normalised rows.
+    seed : int
+    strangers : float, optional
+        Cosine of two identities of this embedder, as `measure_strangers` gives it. It is the
+        background of a set that has hardly one of its own, for one identity has most of the points
+        or all.
+    """
+    others = leave_crowds_out(features)
+    centre = _usual_cosine(features, others, seed)
+    if strangers is not None and (
+        others is not None or is_crowd_alone(features, centre, strangers)
+    ):
+        centre = strangers
+    return Background(min(centre, _HIGHEST))
+
+
+def measure_strangers(features: FloatArray, labels: IntArray) -> float | None:
+    """Median cosine of two random identities, by a point of each; None of too few identities.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_points, dim)
+        L2-normalised rows.
+    labels : ndarray of shape (n_points,)
+    """
+    codes = np.unique(labels, return_inverse=True)[1]
+    members, starts = sort_by_group(codes, int(codes.max()) + 1)
+    size = np.diff(starts)
+    if len(size) < _FEWEST_STRANGERS:
+        return None
+    rng = np.random.default_rng(0)
+    pairs = rng.integers(len(size), size=(2, _BACKGROUND_PAIRS))
+    pairs = pairs[:, pairs[0] != pairs[1]]
+    left, right = members[starts[pairs] + rng.integers(size[pairs])]
+    return float(np.median(_cosines(features, left, right)))
+
+
+def _usual_cosine(features: FloatArray, chosen: IntArray | None, seed: int) -> float:
+    """Median cosine of two random points, of the chosen rows or of all."""
+    rng = np.random.default_rng(seed)
+    # Places in the order by cosine to the mean, not row numbers, which say nothing about a point.
+    order = np.argsort(_cosine_to_mean(features))
+    if chosen is not None:
+        order = order[np.isin(order, chosen)]
+    pairs = rng.integers(len(order), size=(2, _BACKGROUND_PAIRS))
+    left, right = order[pairs[:, pairs[0] != pairs[1]]]
+    return float(np.median(_cosines(features, left, right)))
+
+
+def _cosines(features: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
+    """Cosine of each row of the one list with that of the other, shape (n_pairs,)."""
+    source = RowSource(features)
+    blocks = (slice(at, at + _ROW_BLOCK) for at in range(0, len(left), _ROW_BLOCK))
+    return np.concatenate(
+        [np.einsum("id,id->i", source.take(left[b]), source.take(right[b])) for b in blocks]
+    )
+
+
+def _cosine_to_mean(features: FloatArray) -> npt.NDArray[np.float64]:
+    """Product of every row with the mean row, shape (n_points,)."""
+    blocks = list(row_blocks(*features.shape))
+    total = np.zeros(features.shape[1])
+    for rows in blocks:
+        total += read_rows(features, rows).sum(axis=0, dtype=np.float64)
+    mean = total / len(features)
+    return np.concatenate(
+        [np.einsum("id,d->i", read_rows(features, rows), mean) for rows in blocks]
+    )

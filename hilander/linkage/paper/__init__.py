@@ -1,0 +1,1 @@
+"""LANDER, the published network: linkage and density from raw embeddings."""

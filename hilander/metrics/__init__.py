@@ -1,0 +1,38 @@
+"""Cluster validity: metrics, reports and plots.
+
+Plots are in :mod:`hilander.metrics.plots`, which needs matplotlib only once it draws.
+"""
+
+from hilander.metrics.examples import largest_clusters, worst_mistakes
+from hilander.metrics.report import Scores, format_scores, score_clustering, score_levels
+from hilander.metrics.scores import (
+    PrecisionRecall,
+    ari,
+    bcubed_f,
+    bcubed_scores,
+    n_clusters,
+    nmi,
+    pairwise_f,
+    pairwise_scores,
+    pure_share,
+    purity,
+)
+
+__all__ = [
+    "PrecisionRecall",
+    "Scores",
+    "ari",
+    "bcubed_f",
+    "bcubed_scores",
+    "format_scores",
+    "largest_clusters",
+    "n_clusters",
+    "nmi",
+    "pairwise_f",
+    "pairwise_scores",
+    "pure_share",
+    "purity",
+    "score_clustering",
+    "score_levels",
+    "worst_mistakes",
+]

@@ -1,1 +1,0 @@
-"""torch lives here: encoder, heads, losses, training loop, weights on disk."""

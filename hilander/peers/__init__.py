@@ -1,1 +1,0 @@
-"""The baselines of the paper and today's rivals, behind one signature."""

@@ -1,0 +1,89 @@
+"""Episodes: labelled sets to learn from, and a labelled set as it could have been.
+
+A model trained on even sizes leans on them. An episode can be re-sampled to other size
+distributions; `made_up` makes episodes of new identities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from hilander.arrays.rows import FloatArray, IntArray
+
+Sizes = Literal["all", "singles", "log", "heavy", "even", "small", "large"]
+
+_PURITY_K = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Episode:
+    """A labelled set.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_points, dim), of unit length
+    labels : ndarray of shape (n_points,)
+    weight : float
+        How much it counts in training.
+    k : int, optional
+        Neighbours to look at; None for as many as the model will.
+    """
+
+    features: FloatArray
+    labels: IntArray
+    weight: float = 1.0
+    k: int | None = None
+
+
+def resample_identities(
+    episode: Episode, sizes: Sizes, most_points: int, rng: np.random.Generator
+) -> Episode:
+    """Keep some points of each identity, so that sizes follow another distribution.
+
+    Parameters
+    ----------
+    episode : Episode
+    sizes : str
+        "all" keeps everything, "singles" one point of 70 % of the identities, "log" sizes
+        log-uniform up to the identity's own, "heavy" a heavy tail.
+    most_points : int
+        Identities are left out at random beyond this, and no one gets more than half of it.
+    rng : numpy Generator
+    """
+    order = rng.permutation(len(episode.labels))
+    order = order[np.argsort(episode.labels[order], kind="stable")]
+    own = np.bincount(episode.labels)
+    identities = np.flatnonzero(own)
+    wanted = np.array([_draw_size(sizes, int(own[c]), rng) for c in identities])
+    rank = np.arange(len(order)) - np.repeat(np.cumsum(own) - own, own)
+    limit = np.zeros(len(own), dtype=np.int64)
+    most_of_one = max(most_points // 2, 1)
+    limit[identities] = np.clip(wanted, 1, np.minimum(own[identities], most_of_one))
+    turn = rng.permutation(identities)
+    limit[turn[np.cumsum(limit[turn]) > most_points]] = 0
+    kept = order[rank < limit[episode.labels[order]]]
+    return Episode(episode.features[kept], episode.labels[kept])
+
+
+def _draw_size(sizes: Sizes, own: int, rng: np.random.Generator) -> int:
+    if sizes == "all":
+        return own
+    if sizes == "singles":
+        return 1 if rng.random() < 0.7 else own
+    if sizes == "log":
+        return int(np.exp(rng.uniform(0, np.log(own + 0.999))))
+    if sizes == "heavy":
+        return int(rng.pareto(1.0) + 1)
+    raise ValueError(f"unknown sizes {sizes!r}")
+
+
+def neighbour_purity(episode: Episode) -> float:
+    """Share of the ten nearest neighbours of a point that are of its identity, in [0, 1]."""
+    cosine = episode.features @ episode.features.T
+    np.fill_diagonal(cosine, -np.inf)
+    k = min(_PURITY_K, len(cosine) - 1)
+    nearest = np.argpartition(-cosine, k - 1, axis=1)[:, :k]
+    return float((episode.labels[nearest] == episode.labels[:, None]).mean())

@@ -1,0 +1,1 @@
+"""A labelled set in, a trained model out."""

@@ -1,1 +1,0 @@
-"""The explorer: payloads, server and static page; and the report, one file to mail."""

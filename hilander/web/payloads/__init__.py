@@ -1,1 +1,0 @@
-"""What each view shows, as plain dictionaries: the JSON twins of the pages."""

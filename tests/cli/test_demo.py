@@ -1,0 +1,63 @@
+"""The demo on a few characters, and what it leaves behind."""
+
+import json
+
+import numpy as np
+import pytest
+
+from hilander import Hierarchy, HiLander
+from hilander.cli.demo import DemoSettings, run_demo
+from hilander.cli.main import demo, main
+
+pytest.importorskip("PIL")
+pytest.importorskip("matplotlib")
+
+SMALL = DemoSettings(max_characters=70, epochs=2)
+PLOTS = ["largest.png", "levels.png", "mistakes.png", "sample.png", "sizes.png", "training.png"]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo") / "out"
+    return folder, run_demo(folder, SMALL)
+
+
+def test_the_folder_holds_data_model_run_and_pictures(small):
+    folder, result = small
+    assert sorted(p.name for p in (folder / "plots").iterdir()) == PLOTS
+    assert HiLander.load(folder / "model").n_features_in_ == 64
+    hierarchy = Hierarchy.load(folder / "run")
+    with np.load(folder / "test.npz") as test, np.load(folder / "train.npz") as train:
+        assert len(test["features"]) == hierarchy.n_points == len(np.load(folder / "thumbs.npy"))
+        assert not set(test["labels"]) & set(train["labels"])
+    assert np.array_equal(hierarchy.labels(-1), result.hierarchy.labels(-1))
+
+
+def test_the_page_shows_the_scores_and_every_picture(small):
+    folder, result = small
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    for name in PLOTS:
+        assert f'src="plots/{name}"' in page
+    for scores in result.scores.values():
+        assert f"{scores.bcubed.f:.3f}" in page
+    assert len(result.scores) == 2
+    assert set(json.loads((folder / "scores.json").read_text())) == set(result.scores)
+
+
+def test_its_files_go_on_with_the_other_commands(small, capsys):
+    folder, result = small
+    assert main(["score", f"{folder}/run", "--labels", f"{folder}/test.npz", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["bcubed_f"] == result.scores["Hi-LANDER"].bcubed.f
+    told = json.loads((folder / "run" / "run.json").read_text())
+    assert told["input"]["path"] == f"{folder}/test.npz"
+    assert told["settings"]["model"] == f"{folder}/model"
+
+
+def test_the_command_prints_the_table_and_where_to_look(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(demo, "DemoSettings", lambda seed: SMALL)
+    assert main(["demo", "-o", f"{tmp_path}/d"]) == 0
+    said = capsys.readouterr().out
+    assert "Hi-LANDER" in said
+    assert "cosine >=" in said
+    assert f"{tmp_path}/d/index.html" in said

@@ -1,0 +1,506 @@
+"""The commands, run in this process on data small enough for seconds."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+from hilander import Hierarchy, HiLander
+from hilander.cli.main import main
+from hilander.hierarchy.storage import load_scored_graph
+from hilander.synthetic.identities import make_identities
+
+QUICK = ["--method", "paper", "--epochs", "3", "--hidden", "8", "--quiet"]
+
+
+def names(n, prefix="p"):
+    return np.array([f"{prefix}{i}" for i in range(n)])
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Train and test files with labels and ids, and their folder as the working place."""
+    for name, seed in (("train", 0), ("test", 1)):
+        X, y = make_identities(n_identities=12, size=8, dim=8, seed=seed)
+        np.savez(tmp_path / f"{name}.npz", features=X, labels=y, id=names(len(X)))
+    return tmp_path
+
+
+@pytest.fixture
+def trained(files):
+    assert main(["train", f"{files}/train.npz", "-o", f"{files}/model", *QUICK]) == 0
+    return files
+
+
+@pytest.fixture
+def clustered(trained):
+    command = ["cluster", f"{trained}/test.npz", "-m", f"{trained}/model", "-o", f"{trained}/run"]
+    assert main([*command, "--quiet"]) == 0
+    return trained
+
+
+def test_train_writes_a_model_that_loads_and_leaves_no_checkpoint(trained):
+    model = HiLander.load(trained / "model")
+    assert model.n_features_in_ == 8
+    assert len(json.loads((trained / "model" / "history.json").read_text())) == 3
+    assert sorted(p.name for p in trained.iterdir()) == ["model", "test.npz", "train.npz"]
+
+
+def test_train_takes_labels_of_another_file_by_id(files, capsys):
+    with np.load(files / "train.npz") as data:
+        X, y, ids = data["features"], data["labels"], data["id"]
+    np.savez(files / "plain.npz", features=X, id=ids)
+    order = np.random.default_rng(0).permutation(len(X))
+    lines = [f"{ids[i]},person {y[i]}" for i in order]
+    (files / "who.csv").write_text("\n".join(["id,name", *lines]))
+    common = ["--seed", "3", *QUICK]
+    labelled = ["--labels", f"{files}/who.csv", "--labels-column", "name"]
+    assert main(["train", f"{files}/plain.npz", *labelled, "-o", f"{files}/a", *common]) == 0
+    assert main(["train", f"{files}/train.npz", "-o", f"{files}/b", *common]) == 0
+    a, b = (files / m / "weights.safetensors" for m in "ab")
+    # Names sort otherwise than numbers, so identities are numbered otherwise; the task is the same.
+    assert a.stat().st_size == b.stat().st_size
+    assert HiLander.load(files / "a").summary_["n_identities"] == 12
+    assert capsys.readouterr().err == ""
+
+
+def test_every_option_of_train_reaches_the_model(files):
+    options = (
+        "--method paper --k 6 --p-tau 0.7 --whiten no --features identity --encoder convolution "
+        "--hidden 6 --layers 2 "
+        "--heads 1 --centre yes --epochs 2 --optimizer adamw --learning-rate 0.01 --batch-size 64 "
+        "--balance --focal-gamma 2 --released-hierarchy --early-stop --seed 5 --val-fraction 0.3 "
+        "--device cpu --quiet"
+    )
+    assert main(["train", f"{files}/train.npz", "-o", f"{files}/m", *options.split()]) == 0
+    model = HiLander.load(files / "m")
+    assert (model.rules_.k, model.rules_.p_tau, model.rules_.early_stop) == (6, 0.7, True)
+    shape = model.network_.settings
+    assert (shape.features, shape.encoder, shape.hidden) == ("identity", "convolution", 6)
+    assert (shape.layers, shape.heads) == (2, 1)
+    assert model.preparation_.mean is not None
+    learning = model.learning
+    assert (learning.epochs, learning.optimizer, learning.batch_size) == (2, "adamw", 64)
+    assert learning.learning_rate == 0.01
+    assert (learning.loss.balance, learning.loss.focal_gamma) == (True, 2.0)
+    assert learning.as_released
+    assert (model.random_state, model.val_fraction) == (5, 0.3)
+
+
+def test_the_default_model_takes_the_options_that_are_its_own(files):
+    options = ["--epochs", "1", "--hidden", "8", "--k", "7", "--batch-size", "64", "--quiet"]
+    assert main(["train", f"{files}/train.npz", "-o", f"{files}/m", *options]) == 0
+    model = HiLander.load(files / "m")
+    assert (model.method, model.rules_.k, model.learning.batch_size) == ("evidence", 7, 64)
+
+
+@pytest.mark.parametrize("option", [["--encoder", "attention"], ["--balance"], ["--layers", "2"]])
+def test_options_of_the_papers_model_are_refused_for_another(option, files, capsys):
+    assert main(["train", f"{files}/train.npz", "-o", f"{files}/m", *option]) == 2
+    assert f"{option[0]} is for --method paper" in capsys.readouterr().err
+    assert not (files / "m").exists()
+
+
+def test_cluster_writes_one_row_for_each_input_with_its_id(clustered):
+    table = pyarrow.parquet.read_table(clustered / "run" / "clusters.parquet")
+    hierarchy = Hierarchy.load(clustered / "run")
+    levels = [f"level_{n}" for n in range(hierarchy.n_levels)]
+    expected = ["id", "cluster", *levels, "confidence", "density", "is_peak"]
+    assert table.column_names == expected
+    assert table["id"].to_pylist() == names(96).tolist()
+    assert table["cluster"].to_pylist() == table[levels[-1]].to_pylist()
+    model = HiLander.load(clustered / "model")
+    with np.load(clustered / "test.npz") as data:
+        assert table["cluster"].to_pylist() == model.predict(data["features"]).tolist()
+
+
+def test_cluster_writes_what_was_done_and_how_long_it_took(clustered):
+    told = json.loads((clustered / "run" / "run.json").read_text())
+    hierarchy = Hierarchy.load(clustered / "run")
+    assert told["input"] == {
+        "path": f"{clustered}/test.npz", "n": 96, "dim": 8, "has_ids": True
+    }  # fmt: skip
+    assert told["n_levels"] == hierarchy.n_levels
+    assert told["n_clusters"] == [level.n_clusters for level in hierarchy.levels]
+    stages = [stage["stage"] for stage in told["stages"]]
+    assert stages[:3] == ["load_model", "read", "prepare"]
+    assert stages[3] == "level_0"
+    assert stages[-1] == "write"
+    assert all(stage["seconds"] >= 0 for stage in told["stages"])
+    assert set(told["versions"]) >= {"hilander", "python", "numpy", "torch"}
+    assert told["settings"]["k"] == 10
+    levels = [stage for stage in told["stages"] if stage["stage"].startswith("level_")]
+    assert {stage["p_tau"] for stage in levels} == {told["settings"]["p_tau"]}
+
+
+def test_a_run_tells_the_threshold_that_suits_the_spread_of_its_sizes(clustered, capsys):
+    model = HiLander.load(clustered / "model")
+    model.rules_ = replace(model.rules_, p_tau=0.4, p_tau_rise=1.0)
+    model.save(clustered / "rising")
+    command = ["cluster", f"{clustered}/test.npz", "-m", f"{clustered}/rising"]
+    assert main([*command, "-o", f"{clustered}/run"]) == 0
+    (step, *_) = model.walk(np.load(clustered / "test.npz")["features"])
+    applied = step.parents.p_tau
+    assert applied != pytest.approx(0.4, abs=0.01)
+    assert f"p_tau {applied:.2g} (for its sizes; else 0.4)" in capsys.readouterr().out
+    told = json.loads((clustered / "run" / "run.json").read_text())
+    assert told["settings"]["p_tau"] == 0.4
+    assert main(["info", str(clustered / "run"), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["p_tau"], shown["p_tau_applied"][0]) == (0.4, pytest.approx(applied, abs=1e-4))
+
+
+def test_the_run_keeps_the_first_graph_with_its_linkage(clustered):
+    graph, scores = load_scored_graph(clustered / "run")
+    hierarchy = Hierarchy.load(clustered / "run")
+    parent, linkage = hierarchy.parents(0)
+    linked = np.flatnonzero(parent != np.arange(96))
+    assert len(linked)
+    for node in linked:
+        column = graph.neighbours[node].tolist().index(parent[node])
+        assert scores.linkage[node, column] == linkage[node]
+
+
+def test_a_graph_of_one_run_gives_the_same_run_again(clustered):
+    command = ["cluster", f"{clustered}/test.npz", "-m", f"{clustered}/model", "--quiet"]
+    graph = ["--graph", f"{clustered}/run/graph.npz"]
+    assert main([*command, *graph, "-o", f"{clustered}/again"]) == 0
+    first, again = (Hierarchy.load(clustered / name) for name in ("run", "again"))
+    assert first.n_levels == again.n_levels
+    assert np.array_equal(first.labels(-1), again.labels(-1))
+
+
+def test_cluster_obeys_k_p_tau_and_format(clustered):
+    command = ["cluster", f"{clustered}/test.npz", "-m", f"{clustered}/model", "--quiet"]
+    options = ["--k", "4", "--p-tau", "1", "--early-stop", "--format", "csv"]
+    assert main([*command, *options, "-o", f"{clustered}/other"]) == 0
+    told = json.loads((clustered / "other" / "run.json").read_text())["settings"]
+    assert (told["k"], told["p_tau"], told["early_stop"]) == (4, 1.0, True)
+    lines = (clustered / "other" / "clusters.csv").read_text().splitlines()
+    assert len(lines) == 97
+    assert lines[0].startswith("id,cluster,level_0")
+    assert load_scored_graph(clustered / "other")[0].k == 4
+
+
+def test_a_run_is_written_again_in_its_own_place(clustered):
+    command = ["cluster", f"{clustered}/test.npz", "-m", f"{clustered}/model", "--quiet"]
+    assert main([*command, "-o", f"{clustered}/run", "--p-tau", "1"]) == 0
+    assert json.loads((clustered / "run" / "run.json").read_text())["settings"]["p_tau"] == 1.0
+
+
+def test_a_run_in_the_place_of_another_says_so(clustered, capsys):
+    command = ["cluster", f"{clustered}/test.npz", "-m", f"{clustered}/model"]
+    n_clusters = Hierarchy.load(clustered / "run").n_clusters()
+    assert main([*command, "-o", f"{clustered}/new"]) == 0
+    assert "replaces" not in capsys.readouterr().out
+    assert main([*command, "-o", f"{clustered}/run"]) == 0
+    (said,) = (line for line in capsys.readouterr().out.splitlines() if "replaces" in line)
+    assert re.fullmatch(
+        rf"it replaces an earlier run, of \d{{4}}-\d\d-\d\d \d\d:\d\d with 96 points in "
+        rf"{n_clusters} clusters",
+        said,
+    )
+    (clustered / "run" / "run.json").write_text("{")  # damaged, or saved from Python without one
+    review = clustered / "run.explorer" / "review.sqlite"
+    review.parent.mkdir()
+    review.write_text("mine")
+    assert main([*command, "-o", f"{clustered}/run"]) == 0
+    said = capsys.readouterr().out.splitlines()[-1]
+    assert said == f"it replaces an earlier run; its review in {review.parent} is kept"
+    assert review.read_text() == "mine"
+    assert main([*command, "-o", f"{clustered}/run", "--quiet"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_csv_of_embeddings_is_clustered_as_the_array_is(clustered):
+    with np.load(clustered / "test.npz") as data:
+        rows = [",".join(map(str, [f"00{i}", *x.tolist()])) for i, x in enumerate(data["features"])]
+    header = ",".join(["photo", *(f"emb_{i}" for i in range(8))])
+    (clustered / "test.csv").write_text("\n".join([header, *rows]))
+    command = ["cluster", f"{clustered}/test.csv", "-m", f"{clustered}/model", "--quiet"]
+    columns = ["--features-column", "emb_", "--id-column", "photo"]
+    assert main([*command, *columns, "-o", f"{clustered}/again"]) == 0
+    first, again = (Hierarchy.load(clustered / name) for name in ("run", "again"))
+    assert np.array_equal(first.labels(-1), again.labels(-1))
+    table = pyarrow.parquet.read_table(clustered / "again" / "clusters.parquet")
+    assert table.column("id").to_pylist()[:2] == ["000", "001"]
+
+
+def test_score_agrees_with_the_library_and_joins_labels_by_id(clustered, capsys):
+    from hilander.metrics.scores import bcubed_f, nmi, pairwise_f
+
+    hierarchy = Hierarchy.load(clustered / "run")
+    with np.load(clustered / "test.npz") as data:
+        y, ids = data["labels"], data["id"]
+    order = np.random.default_rng(1).permutation(len(y))
+    np.savez(clustered / "shuffled.npz", labels=y[order], id=ids[order])
+    command = ["score", f"{clustered}/run", "--labels", f"{clustered}/shuffled.npz", "--json"]
+    assert main(command) == 0
+    found = json.loads(capsys.readouterr().out)
+    final = hierarchy.labels(-1)
+    assert found["pairwise_f"] == pairwise_f(y, final)
+    assert found["bcubed_f"] == bcubed_f(y, final)
+    assert found["nmi"] == nmi(y, final)
+    assert found["n_clusters"] == final.max() + 1
+
+    assert main([*command, "--level", "0"]) == 0
+    assert json.loads(capsys.readouterr().out)["bcubed_f"] == bcubed_f(y, hierarchy.labels(0))
+    assert main([*command, "--all-levels"]) == 0
+    every = json.loads(capsys.readouterr().out)
+    assert len(every["levels"]) == hierarchy.n_levels
+    assert every["bcubed_f"] == found["bcubed_f"]
+
+
+def test_score_prints_a_table(clustered, capsys):
+    assert main(["score", f"{clustered}/run", "--labels", f"{clustered}/test.npz"]) == 0
+    header, row = capsys.readouterr().out.splitlines()
+    assert header.split()[:4] == ["name", "Fp", "Fb", "NMI"]
+    assert row.startswith("final level")
+
+
+@pytest.mark.filterwarnings("ignore:.*has ids, but the embeddings have none")
+def test_labels_of_a_run_without_ids_are_taken_in_order(trained, capsys):
+    with np.load(trained / "test.npz") as data:
+        np.save(trained / "plain.npy", data["features"])
+    command = ["cluster", f"{trained}/plain.npy", "-m", f"{trained}/model", "-o", f"{trained}/r"]
+    assert main([*command, "--quiet"]) == 0
+    assert main(["score", f"{trained}/r", "--labels", f"{trained}/test.npz", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_identities"] == 12
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("model", "model"), ("run", "run"), ("test.npz", "embeddings")]
+)
+def test_info_says_what_a_path_is(clustered, capsys, name, kind):
+    assert main(["info", f"{clustered}/{name}"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].split() == ["kind", kind]
+    assert main(["info", f"{clustered}/{name}", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["kind"] == kind
+
+
+def test_info_of_a_run_shows_one_threshold_for_each_level(clustered, capsys):
+    told = json.loads((clustered / "run" / "run.json").read_text())
+    tried = [stage for stage in told["stages"] if stage["stage"].startswith("level_")]
+    assert len(tried) > told["n_levels"]  # the last one merged nothing
+    assert main(["info", f"{clustered}/run", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert len(facts["p_tau_applied"]) == len(facts["n_clusters"]) == told["n_levels"]
+
+
+def test_info_of_a_run_says_how_its_embeddings_were_prepared(clustered, capsys):
+    assert main(["cluster", f"{clustered}/test.npz", "-o", f"{clustered}/run", "--quiet"]) == 0
+    path = clustered / "run" / "run.json"
+    told = json.loads(path.read_text())
+    assert main(["info", f"{clustered}/run"]) == 0
+    (line,) = (one for one in capsys.readouterr().out.splitlines() if "embeddings are" in one)
+    assert told["model"]["preparation"].startswith("L2-normalised")
+    assert told["model"]["preparation"] in line
+    del told["model"]["preparation"]  # a run of those that did not keep it
+    path.write_text(json.dumps(told))
+    assert main(["info", f"{clustered}/run"]) == 0
+    assert "embeddings are" not in capsys.readouterr().out
+
+
+def test_info_counts_the_epochs_of_one_look(clustered, capsys):
+    from hilander.linkage.storage import BOX
+
+    assert main(["info", f"{clustered}/model", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["epochs"] == 3
+    assert "looks" not in facts
+    assert main(["info", f"{BOX}", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    records = json.loads((BOX / "history.json").read_text())
+    assert facts["looks"] == len({record["look"] for record in records}) > 1
+    draws = len({record["draw"] for record in records})
+    assert facts["draws"] == draws == 3
+    assert facts["epochs"] * facts["looks"] * draws == len(records)
+
+
+def test_info_explains_settings(clustered, capsys):
+    from hilander.cli.info import MEANINGS
+    from hilander.linkage.storage import BOX
+
+    for path in (clustered / "run", clustered / "model", BOX):
+        assert main(["info", f"{path}"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert any(line.startswith("k ") and "neighbours of each point" in line for line in lines)
+    for path in (clustered / "model", BOX):
+        assert set(HiLander.load(path).network_.settings.to_dict()) <= set(MEANINGS)
+
+
+def test_convert_carries_ids_and_labels_between_formats(files, capsys):
+    source, there, back = (f"{files}/{n}" for n in ("test.npz", "t.parquet", "back.npz"))
+    assert main(["convert", source, there]) == 0
+    assert main(["convert", there, back]) == 0
+    with np.load(source) as first, np.load(back) as last:
+        for key in ("features", "labels", "id"):
+            assert np.array_equal(first[key], last[key])
+    assert main(["convert", source, f"{files}/t.npy"]) == 0
+    assert "labels left out" in capsys.readouterr().err
+    with np.load(source) as first:
+        assert np.array_equal(np.load(files / "t.npy"), first["features"])
+
+
+def test_convert_reads_the_papers_pickles(files):
+    import pickle
+
+    X, y = make_identities(3, 4, 5)
+    (files / "data.pkl").write_bytes(pickle.dumps((X, y)))
+    assert main(["convert", f"{files}/data.pkl", f"{files}/data.npz"]) == 0
+    with np.load(files / "data.npz") as data:
+        assert np.array_equal(data["features"], X)
+        assert np.array_equal(data["labels"], y)
+
+
+def test_convert_makes_a_model_of_reference_weights(files, shared_data):
+    weights = shared_data / "golden" / "reference-gcn-identity.pth"
+    options = ["--features", "identity", "--k-reference", "10", "--p-tau", "0.4"]
+    assert main(["convert", f"{weights}", f"{files}/reference", *options]) == 0
+    model = HiLander.load(files / "reference")
+    assert (model.rules_.k, model.rules_.p_tau, model.rules_.as_released) == (9, 0.4, True)
+    assert model.network_.settings.encoder == "convolution"
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_warning_is_one_line_unless_quiet(files, capsys):
+    X, y = make_identities(n_identities=12, size=8, dim=3)
+    np.savez(files / "narrow.npz", features=X, labels=np.where(np.arange(len(X)) < 4, -1, y))
+    command = ["train", f"{files}/narrow.npz", "-o", f"{files}/narrow", *QUICK]
+    assert main(command) == 0
+    assert capsys.readouterr().err == ""
+    assert main(command[:-1]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert [line for line in said if line.startswith("hilander: warning: X has 3 features")]
+    assert [line for line in said if line.startswith("hilander: warning: 4 of 96 labels are -1")]
+    assert not [line for line in said if ".py" in line]
+
+
+@pytest.mark.filterwarnings("default")
+def test_ids_that_stand_more_than_once_are_told_of_and_kept(trained, capsys):
+    with np.load(trained / "test.npz") as data:
+        ids = np.where(np.arange(96) == 7, "p3", data["id"])
+        np.savez(trained / "twins.npz", features=data["features"], id=ids)
+    command = ["cluster", f"{trained}/twins.npz", "-m", f"{trained}/model", "-o", f"{trained}/r"]
+    assert main(command) == 0
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "twins.npz repeats ids: 1 of 96 rows" in said
+    assert "('p3' stands 2 times)" in said
+    table = pyarrow.parquet.read_table(trained / "r" / "clusters.parquet")
+    assert table["id"].to_pylist() == ids.tolist()
+
+
+def test_help_is_quick_and_imports_no_torch():
+    code = (
+        "import sys\nfrom hilander.cli.main import main\nassert main(['train', '--help']) == 0\n"
+        "heavy = {'torch', 'sklearn', 'scipy', 'pyarrow', 'faiss', 'matplotlib'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "--val-fraction" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [[], ["clutser"], ["train"], ["score", "x", "--nonsense"]])
+def test_a_wrong_command_line_is_one_line_and_code_2(arguments, capsys):
+    assert main(arguments) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert len(said.err.splitlines()) == 1
+    assert said.err.startswith("hilander: error: ")
+
+
+def test_a_defect_is_one_line_and_code_1_unless_debugging(files, capsys, monkeypatch):
+    def fail(path):
+        raise KeyError("deep inside")
+
+    monkeypatch.setattr("hilander.cli.info.describe", fail)
+    assert main(["info", f"{files}/test.npz"]) == 1
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1
+    assert "--debug" in said
+    with pytest.raises(KeyError, match="deep inside"):
+        main(["info", f"{files}/test.npz", "--debug"])
+
+
+def train_command(folder, model):
+    options = [
+        "--method",
+        "paper",
+        "--epochs",
+        "150",
+        "--hidden",
+        "8",
+        "--val-fraction",
+        "0.3",
+        "--quiet",
+        "--device",
+        "cpu",
+    ]
+    return ["train", f"{folder}/train.npz", "-o", f"{folder}/{model}", *options]
+
+
+def test_a_run_stopped_by_ctrl_c_goes_on_to_the_same_weights(files):
+    # A process that was started in the background ignores Ctrl-C, and its children with it.
+    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = (
+        f"{heeding}; import sys; from hilander.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *train_command(files, "model")],
+        cwd=Path(__file__).resolve().parents[2],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    kept = files / "model.checkpoint"
+    try:
+        deadline = time.monotonic() + 300
+        while not (kept / "validate.safetensors").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=300)
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 130, said
+    assert len(said.splitlines()) == 1
+    assert "model.checkpoint is kept" in said
+    assert not (files / "model").exists()
+
+    assert main(train_command(files, "model")) == 0
+    assert not kept.exists()
+    assert main(train_command(files, "whole")) == 0
+    weights = [(files / m / "weights.safetensors").read_bytes() for m in ("model", "whole")]
+    assert weights[0] == weights[1]
+
+
+def test_a_resumed_run_does_only_the_epochs_that_are_missing(files, monkeypatch):
+    from hilander.linkage.paper import training as learning
+
+    done = []
+    train_epoch = learning.train_epoch
+
+    def stop_at_the_fifth(*arguments):
+        if len(done) == 5:
+            raise KeyboardInterrupt
+        done.append(arguments[-1])
+        return train_epoch(*arguments)
+
+    command = ["train", f"{files}/train.npz", "-o", f"{files}/m", "--epochs", "8", "--hidden", "8"]
+    command += ["--method", "paper", "--p-tau", "0.5", "--quiet"]  # nothing to choose: one training
+    monkeypatch.setattr(learning, "train_epoch", stop_at_the_fifth)
+    assert main(command) == 130
+    done.append("stopped once")
+    assert main(command) == 0
+    epochs = [seed[1] for seed in done if seed != "stopped once"]
+    assert epochs == list(range(8))

@@ -1,0 +1,93 @@
+"""What is said of a run whose sizes look as if something were wrong."""
+
+import numpy as np
+import pytest
+
+from hilander.cli.main import main
+from hilander.cli.size_remarks import remark_on_sizes
+from hilander.hierarchy.hierarchy import Hierarchy, Level
+from hilander.synthetic.identities import make_identities
+
+
+def group(*levels):
+    """A hierarchy of the given labels of points, each level coarser than the one before."""
+    made, below = [], np.arange(len(levels[0]))
+    for labels in levels:
+        nodes = labels[np.unique(below, return_index=True)[1]]
+        peaks = np.unique(nodes, return_index=True)[1]
+        linkage = np.where(peaks[nodes] == np.arange(len(nodes)), np.nan, 0.9)
+        made.append(Level(peaks[nodes], linkage, np.ones(len(nodes)), nodes, peaks))
+        below = labels
+    return Hierarchy(made)
+
+
+def remark(*levels, in_the_box=False, whitened=False):
+    found = group(*levels)
+    points, _ = make_identities(n_identities=len(levels[0]) // 5 + 1, size=5, dim=32, seed=0)
+    points = points[: found.n_points]
+    return remark_on_sizes(found, points, in_the_box=in_the_box, whitened=whitened)
+
+
+def pairs(n_points, n_pairs):
+    """Labels of points of which so many pairs are together, and the others alone."""
+    return np.concatenate(
+        [np.repeat(np.arange(n_pairs), 2), np.arange(n_pairs, n_points - n_pairs)]
+    )
+
+
+def test_points_that_nearly_all_stay_alone_are_told_of():
+    said = remark(pairs(200, 4))
+    assert said.startswith("192 of 200 points stay alone: each may be an identity of its own, or")
+    assert "a lower --p-tau, or train with labels" in said
+    assert remark(pairs(200, 5)) == ""
+
+
+def test_one_cluster_of_all_is_told_of_with_the_level_below_it():
+    said = remark(np.zeros(60, int))
+    assert said.startswith("all points are in one cluster: they may be one identity, or")
+    assert "a higher --p-tau, or train with labels" in said
+    assert "finer" not in said
+    assert "; level_0 of clusters.parquet is finer; " in remark(
+        np.arange(60) // 20, np.zeros(60, int)
+    )
+    assert remark(np.arange(60) // 30) == ""
+
+
+def test_few_points_may_well_be_one_identity_or_as_many_as_they_are():
+    for n_points, is_told in ((50, False), (51, True)):
+        for labels in (np.arange(n_points), np.zeros(n_points, int)):
+            assert bool(remark(labels)) == is_told
+
+
+@pytest.mark.parametrize("labels", [np.arange(60), np.zeros(60, int)])
+def test_the_other_whitening_is_advised_where_it_can_be_chosen(labels):
+    assert "--p-tau, --whiten yes, or" in remark(labels, in_the_box=True)
+    assert "--p-tau, --whiten no, or" in remark(labels, in_the_box=True, whitened=True)
+    assert "--whiten" not in remark(labels)
+
+
+def test_hilander_cluster_says_it(tmp_path, capsys):
+    X = np.random.default_rng(0).normal(size=(120, 32))
+    np.save(tmp_path / "noise.npy", X)
+    np.save(tmp_path / "fine.npy", make_identities(n_identities=12, size=10, dim=32, seed=0)[0])
+    command = ["-o", f"{tmp_path}/run", "--whiten", "no"]
+    assert main(["cluster", f"{tmp_path}/noise.npy", *command, "--p-tau", "0.95"]) == 0
+    assert "points stay alone: " in capsys.readouterr().out
+    assert main(["cluster", f"{tmp_path}/fine.npy", *command]) == 0
+    assert "alone" not in capsys.readouterr().out
+
+
+def test_pieces_of_one_cloud_are_told_of(tmp_path, capsys):
+    cloud = np.random.default_rng(0).normal(size=(300, 32)) + 3
+    np.save(tmp_path / "cloud.npy", cloud.astype(np.float32))
+    assert main(["cluster", str(tmp_path / "cloud.npy"), "-o", str(tmp_path / "run")]) == 0
+    said = capsys.readouterr().out
+    assert "nothing parts these 300 points: they lie in one cloud, of which the " in said
+    assert "They may be one identity, or each one of its own" in said
+
+
+def test_identities_that_stand_apart_are_no_cloud():
+    points, labels = make_identities(n_identities=30, size=8, dim=32, seed=0)
+    assert remark_on_sizes(group(labels), points, in_the_box=True, whitened=False) == ""
+    cloud = np.random.default_rng(0).normal(size=points.shape)
+    assert remark_on_sizes(group(labels), cloud, in_the_box=True, whitened=False) != ""

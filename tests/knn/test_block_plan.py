@@ -1,0 +1,48 @@
+import tracemalloc
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from hilander.errors import GraphError
+from hilander.knn import search as search_module
+from hilander.knn.block_plan import list_bytes, plan_blocks
+from hilander.knn.recall import share_found
+from hilander.knn.search import build_knn_graph
+from hilander.synthetic.face_like import make_face_like
+
+
+def test_less_memory_means_smaller_pieces_and_never_larger_ones():
+    plans = [plan_blocks(100_000, 128, 12, memory) for memory in (5e7, 1e8, 3e8, 1e9, None)]
+    for small, large in pairwise(plans):
+        assert small.block <= large.block
+        assert small.batch <= large.batch
+        assert small.pairs <= large.pairs
+    assert plans[0].block < plans[-1].block or plans[0].batch < plans[-1].batch
+
+
+def test_a_budget_below_the_result_itself_is_refused_with_what_would_do():
+    with pytest.raises(GraphError, match="too small to search 1000000 rows for 12 neighbours"):
+        plan_blocks(1_000_000, 128, 12, 1e8)
+    told = None
+    try:
+        plan_blocks(1_000_000, 128, 12, 1e8)
+    except GraphError as error:
+        told = float(str(error).split("at least ")[1].split(" GB")[0])
+    assert plan_blocks(1_000_000, 128, 12, 1.01e9 * told).block >= 1
+
+
+@pytest.mark.parametrize("target", [0.9, 1.0])
+def test_a_search_stays_within_its_budget_and_finds_as_much(monkeypatch, target):
+    monkeypatch.setattr(search_module, "_EXACT_UP_TO", 0)
+    monkeypatch.setattr(search_module, "_DEAREST_CELLS", np.inf)
+    features, _ = make_face_like("imdb", scale=0.01)
+    exact = build_knn_graph(features, 5, recall=1.0)
+    budget = list_bytes(len(features), 7) + 20e6
+    tracemalloc.start()
+    tight = build_knn_graph(features, 5, recall=target, memory=budget)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < budget
+    assert tight.search.method == ("exact" if target == 1 else "cells")
+    assert share_found(tight.neighbours, exact.neighbours) > target - 0.02

@@ -1,0 +1,361 @@
+import numpy as np
+import pytest
+
+from hilander.arrays.rows import unit_rows
+from hilander.graph import knn_graph
+from hilander.graph.edges import logit_of
+from hilander.graph.knn_graph import KnnGraph
+from hilander.graph.links import Links, cross_links
+from hilander.graph.nodes import Nodes, start_nodes
+from hilander.hierarchy.pooling import merge_nodes
+from hilander.knn.search import build_knn_graph
+from hilander.linkage.evidence.background import measure_background
+from hilander.linkage.evidence.edge_features import (
+    CLOSE,
+    EDGE_EVIDENCE,
+    LINK_EVIDENCE,
+    SECOND_LOOK,
+    SET_EVIDENCE,
+    SIZE_EVIDENCE,
+    Background,
+    EdgeEvidence,
+    SecondEvidence,
+    look_again,
+    n_evidence,
+    weigh_edges,
+)
+from hilander.synthetic.identities import make_identities
+
+K = 7
+
+
+@pytest.fixture(scope="module")
+def points():
+    return make_identities(n_identities=8, size=8, dim=12, spread=0.8, seed=0)[0]
+
+
+def cluster_points(points, seed=1, n_clusters=20):
+    """Random clusters, mostly of near points, with the links of the points."""
+    rng = np.random.default_rng(seed)
+    free = rng.integers(n_clusters, size=len(points) - n_clusters)
+    labels = rng.permutation(np.concatenate([np.arange(n_clusters), free]))
+    peaks = np.array([np.flatnonzero(labels == cluster)[0] for cluster in range(n_clusters)])
+    graph = build_knn_graph(points, K)
+    linkage = rng.uniform(size=graph.affinity.shape).astype(np.float32)
+    links = cross_links(graph, linkage, logit_of(linkage), labels, n_clusters)
+    nodes = merge_nodes(start_nodes(points), labels, peaks, links)
+    return build_knn_graph(unit_rows(nodes.average), K), nodes, labels
+
+
+@pytest.fixture(scope="module", params=["points", "clusters"])
+def level(request, points):
+    background = measure_background(points)
+    if request.param == "points":
+        return build_knn_graph(points, K), start_nodes(points), background
+    return *cluster_points(points)[:2], background
+
+
+def column(evidence, name):
+    names = (*EDGE_EVIDENCE, *SIZE_EVIDENCE, *LINK_EVIDENCE, *SET_EVIDENCE)
+    return evidence[..., names.index(name)]
+
+
+def every_edge(graph):
+    for node, row in enumerate(graph.neighbours):
+        for place, other in enumerate(row):
+            yield node, place, other
+
+
+# The columns.
+
+
+@pytest.mark.parametrize("beside_others", [False, True])
+def test_there_are_as_many_columns_as_names(level, beside_others):
+    graph, nodes, background = level
+    evidence = weigh_edges(graph, nodes, background, beside_others=beside_others)
+    super_nodes = nodes.links is not None
+    names = EDGE_EVIDENCE + (SIZE_EVIDENCE + LINK_EVIDENCE if super_nodes else ())
+    names += SET_EVIDENCE if super_nodes and beside_others else ()
+    assert evidence.shape == (graph.n_nodes, graph.k, len(names))
+    expected = n_evidence(super_nodes=super_nodes, beside_others=beside_others)
+    assert len(names) == expected == len(set(names))
+    assert evidence.dtype == np.float32
+    assert np.isfinite(evidence).all()
+
+
+def test_affinities_are_compared_with_those_of_both_ends(level):
+    graph, nodes, background = level
+    evidence = weigh_edges(graph, nodes, background)
+    rise = (graph.affinity - background.centre) / (1 - background.centre)
+    for node, place, other in every_edge(graph):
+        for end, name in ((node, "i"), (other, "j")):
+            mean, best = np.mean(rise[end]), max(rise[end])
+            expected = {
+                f"above_mean_{name}": rise[node, place] - mean,
+                f"below_best_{name}": rise[node, place] - best,
+                f"below_close_{name}": rise[node, place] - np.mean(rise[end][:3]),
+                f"above_last_{name}": rise[node, place] - min(rise[end]),
+                f"best_{name}": best,
+                f"mean_{name}": mean,
+            }
+            for label, value in expected.items():
+                found = column(evidence, label)[node, place]
+                assert found == pytest.approx(value, abs=1e-5), label
+
+
+def test_ranks_mutual_edges_and_shared_neighbours_are_counted(level):
+    graph, nodes, background = level
+    evidence = weigh_edges(graph, nodes, background)
+    lists = [row.tolist() for row in graph.neighbours]
+    mutual = 0
+    for node, place, other in every_edge(graph):
+        back = lists[other].index(node) + 1 if node in lists[other] else None
+        mutual += back is not None
+        shared = len(set(lists[node]) & set(lists[other]))
+        close = len(set(lists[node][:CLOSE]) & set(lists[other][:CLOSE]))
+        expected = {
+            "rank_ij": np.log(place + 1),
+            "mutual": float(back is not None),
+            "shared": shared / K,
+            "shared_close": close / CLOSE,
+        }
+        for name, value in expected.items():
+            assert column(evidence, name)[node, place] == pytest.approx(value, abs=1e-6), name
+        rank_back = column(evidence, "rank_ji")[node, place]
+        assert rank_back == pytest.approx(np.log(back)) if back else rank_back > np.log(K)
+    assert 0 < mutual < graph.neighbours.size
+
+
+def test_surroundings_are_the_mean_of_the_neighbours(level):
+    graph, nodes, background = level
+    evidence = weigh_edges(graph, nodes, background)
+    own = nodes.average / np.linalg.norm(nodes.average, axis=1, keepdims=True)
+
+    def around(node, reach):
+        total = sum(own[other] for other in graph.neighbours[node][:reach])
+        return total / np.linalg.norm(total)
+
+    def rise(cosine):
+        return (cosine - background.centre) / (1 - background.centre)
+
+    for node, place, other in every_edge(graph):
+        expected = {
+            "i_to_around_j": rise(own[node] @ around(other, K)),
+            "around_i_to_j": rise(around(node, K) @ own[other]),
+            "around_to_around": around(node, K) @ around(other, K),
+            "i_to_close_j": rise(own[node] @ around(other, CLOSE)),
+            "close_i_to_j": rise(around(node, CLOSE) @ own[other]),
+            "close_to_close": around(node, CLOSE) @ around(other, CLOSE),
+        }
+        for name, value in expected.items():
+            assert column(evidence, name)[node, place] == pytest.approx(value, abs=1e-4), name
+
+
+def test_super_nodes_are_compared_by_their_points(points):
+    graph, nodes, labels = cluster_points(points)
+    background = measure_background(points)
+    evidence = weigh_edges(graph, nodes, background)
+    members = [points[labels == cluster] for cluster in range(graph.n_nodes)]
+    count, best, affinity, linkage, log_odds = (
+        getattr(nodes.links, name).toarray()
+        for name in ("count", "best", "affinity", "linkage", "log_odds")
+    )
+    unlinked = 0
+    for node, place, other in every_edge(graph):
+        here, there = members[node], members[other]
+        small, large = sorted((len(here), len(there)))
+        n_links = count[node, other]
+        unlinked += n_links == 0
+        some = max(n_links, 1)
+        pairs = [background.rise(a @ b) for a in here for b in there]
+        mean = background.rise(affinity[node, other] / some) if n_links else 0
+        expected = {
+            "smaller": np.log(small),
+            "larger": np.log(large),
+            "tightness_i": np.linalg.norm(here.mean(axis=0)),
+            "tightness_j": np.linalg.norm(there.mean(axis=0)),
+            "average_linkage": np.mean(pairs),
+            "crossing": np.log(1 + n_links),
+            "crossing_share": min(n_links / (small * K), 2),
+            "crossing_mean": mean,
+            "crossing_best": background.rise(best[node, other]) if n_links else 0,
+            "crossing_linkage": linkage[node, other] / some,
+            "crossing_log_odds": log_odds[node, other] / np.sqrt(some),
+        }
+        for name, value in expected.items():
+            assert column(evidence, name)[node, place] == pytest.approx(value, abs=1e-4), name
+    assert 0 < unlinked < graph.neighbours.size
+
+
+def test_super_nodes_are_compared_with_all_the_others(points):
+    graph, nodes, labels = cluster_points(points)
+    evidence = weigh_edges(graph, nodes, measure_background(points), beside_others=True)
+    size = np.bincount(labels)
+    of_points = np.sort(np.log(size[labels]))  # the size of each point's cluster
+    usual, large = of_points[[(len(labels) - 1) // 2, int(np.ceil(0.9 * len(labels))) - 1]]
+    for node, place, other in every_edge(graph):
+        small, big = np.log(sorted((size[node], size[other])))
+        joined = np.log(size[node] + size[other])
+        expected = {
+            "smaller_beside_usual": small - usual,
+            "larger_beside_usual": big - usual,
+            "joined_beside_usual": joined - usual,
+            "joined_beside_large": joined - large,
+            "large_beside_usual": large - usual,
+            "size_spread": of_points.std(),
+        }
+        for name, value in expected.items():
+            assert column(evidence, name)[node, place] == pytest.approx(value, abs=1e-5), name
+
+
+@pytest.mark.parametrize("numbers", [1, 500])
+def test_evidence_in_blocks_is_the_evidence(level, monkeypatch, numbers):
+    graph, nodes, background = level
+    whole = weigh_edges(graph, nodes, background)
+    guess = np.random.default_rng(6).uniform(size=graph.affinity.shape).astype(np.float32)
+    again = look_again(graph, guess)
+    monkeypatch.setattr(knn_graph, "_CACHED_NUMBERS", numbers)
+    first = EdgeEvidence(graph, nodes, background)
+    second = SecondEvidence(graph, guess, first.lists.back)
+    for rows in (slice(0, 1), slice(1, 14), slice(14, graph.n_nodes)):
+        np.testing.assert_allclose(first.of(rows), whole[rows], atol=1e-5)
+        np.testing.assert_allclose(second.of(rows), again[rows], atol=1e-5)
+
+
+# What it does not depend on.
+
+
+def renumber(graph, nodes, order):
+    """The same level with node order[i] in place i."""
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    links = nodes.links
+    if links is not None:
+        names = ("count", "affinity", "best", "linkage", "log_odds")
+        links = Links(*(getattr(links, name)[order][:, order] for name in names))
+    moved = Nodes(
+        nodes.identity[order], nodes.total[order], nodes.size[order], nodes.point[order], links
+    )
+    return KnnGraph(place[graph.neighbours[order]], graph.affinity[order]), moved
+
+
+def test_renumbering_the_nodes_renumbers_the_evidence(level):
+    graph, nodes, background = level
+    rng = np.random.default_rng(2)
+    order = rng.permutation(graph.n_nodes)
+    moved_graph, moved_nodes = renumber(graph, nodes, order)
+    evidence = weigh_edges(graph, nodes, background)
+    moved = weigh_edges(moved_graph, moved_nodes, background)
+    np.testing.assert_allclose(moved, evidence[order], atol=1e-5)
+    guess = rng.uniform(size=graph.affinity.shape).astype(np.float32)
+    np.testing.assert_allclose(
+        look_again(moved_graph, guess[order]), look_again(graph, guess)[order], atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_background_does_not_depend_on_the_order_of_the_points(seed):
+    rng = np.random.default_rng(seed)
+    points = make_identities(n_identities=40, size=25, dim=8, spread=0.9, seed=seed)[0]
+    shuffled = points[rng.permutation(len(points))]
+    assert measure_background(shuffled).centre == measure_background(points).centre
+
+
+def test_evidence_does_not_depend_on_the_width_of_the_embeddings(points):
+    rng = np.random.default_rng(3)
+    turn = np.linalg.qr(rng.normal(size=(40, 12)))[0].T  # (12, 40), orthonormal rows
+    wide = (points.astype(np.float64) @ turn).astype(np.float32)
+    narrow, widened = (
+        weigh_edges(build_knn_graph(X, K), start_nodes(X), measure_background(X))
+        for X in (points, wide)
+    )
+    np.testing.assert_allclose(widened, narrow, atol=1e-3)
+    (graph, nodes, _), (wide_graph, wide_nodes, _) = cluster_points(points), cluster_points(wide)
+    np.testing.assert_array_equal(graph.neighbours, wide_graph.neighbours)
+    np.testing.assert_allclose(
+        weigh_edges(wide_graph, wide_nodes, measure_background(wide)),
+        weigh_edges(graph, nodes, measure_background(points)),
+        atol=1e-3,
+    )
+
+
+# The background.
+
+
+def test_the_background_is_the_cosine_of_two_random_points():
+    points = make_identities(n_identities=30, size=10, dim=6, spread=0.9, seed=4)[0]
+    points = unit_rows(points + np.float32(0.4))
+    cosine = points @ points.T
+    median = np.median(cosine[np.triu_indices(len(points), 1)])
+    assert measure_background(points).centre == pytest.approx(median, abs=0.01)
+
+
+def test_the_rise_is_0_at_the_background_and_1_for_equal_points():
+    background = Background(0.3)
+    rise = background.rise(np.array([0.3, 1.0, -0.4], dtype=np.float32))
+    np.testing.assert_allclose(rise, [0, 1, -1], atol=1e-6)
+
+
+def test_points_that_are_nearly_all_equal_give_finite_evidence():
+    points = np.tile(np.eye(4, dtype=np.float32)[:1], (30, 1))
+    points[:3] = np.eye(4, dtype=np.float32)[1:]
+    background = measure_background(points)
+    evidence = weigh_edges(build_knn_graph(points, 5), start_nodes(points), background)
+    assert np.isfinite(evidence).all()
+
+
+# The second look.
+
+
+def test_the_second_look_says_what_the_neighbours_of_both_ends_say(level):
+    graph, _, _ = level
+    rng = np.random.default_rng(5)
+    guess = rng.uniform(0.05, 0.95, size=graph.affinity.shape).astype(np.float32)
+    evidence = look_again(graph, guess)
+    assert evidence.shape == (graph.n_nodes, graph.k, len(SECOND_LOOK))
+    assert evidence.dtype == np.float32
+    either = [{} for _ in range(graph.n_nodes)]
+    for node, place, other in every_edge(graph):
+        value = float(guess[node, place])
+        either[node][other] = max(value, either[node].get(other, 0))
+        either[other][node] = max(value, either[other].get(node, 0))
+    degree, best = guess.sum(axis=1), guess.max(axis=1)
+
+    def logit(p):
+        return np.log(p / (1 - p))
+
+    for node, place, other in every_edge(graph):
+        here, there, own = either[node], either[other], float(guess[node, place])
+        back = [guess[other, at] for at in np.flatnonzero(graph.neighbours[other] == node)]
+        common = here.keys() & there.keys()
+        both = sum(here[m] * there[m] for m in common)
+        of_i, of_j = sum(here[m] for m in common), sum(there[m] for m in common)
+        n_common = max(len(common), 1)
+        expected = {
+            "logit": logit(own),
+            "logit_best_way": logit(max([own, *back])),
+            "logit_worst_way": logit(min([own, *back])),
+            "agreement": both / n_common,
+            "jaccard": both / max(of_i + of_j - both, 1e-3),
+            "only_i": (of_i - both) / n_common,
+            "only_j": (of_j - both) / n_common,
+            "in_common": len(common) / K,
+            "degree_i": degree[node] / K,
+            "degree_j": degree[other] / K,
+            "degree_min": min(degree[node], degree[other]) / K,
+            "logit_best_i": logit(best[node]),
+            "logit_best_j": logit(best[other]),
+            "below_best_logit_i": logit(own) - logit(best[node]),
+            "below_best_logit_j": logit(own) - logit(best[other]),
+        }
+        assert set(expected) == set(SECOND_LOOK)
+        for name, value in expected.items():
+            found = evidence[node, place, SECOND_LOOK.index(name)]
+            assert found == pytest.approx(value, abs=1e-3), name
+
+
+def test_a_guess_of_0_or_1_is_looked_at_too(level):
+    graph, _, _ = level
+    for guess in (0, 1):
+        sure = np.full(graph.affinity.shape, guess, dtype=np.float32)
+        assert np.isfinite(look_again(graph, sure)).all()

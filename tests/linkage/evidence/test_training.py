@@ -1,0 +1,297 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from hilander.errors import SettingError
+from hilander.learning.checkpoint import Checkpoint
+from hilander.linkage.evidence import training as evidence_learning
+from hilander.linkage.evidence.network import EvidenceSettings, Look
+from hilander.linkage.evidence.training import (
+    EvidenceLearning,
+    Examples,
+    gentler,
+    make_evidence_network,
+    rise_and_fall,
+    train_look,
+)
+
+WIDTH = 5
+SETTINGS = EvidenceLearning(epochs=4, batch_size=64, learning_rate=0.02)
+
+
+@pytest.fixture(autouse=True)
+def short_epochs(monkeypatch):
+    monkeypatch.setattr(evidence_learning, "_STEPS_PER_EPOCH", 8)
+
+
+@pytest.fixture(scope="module")
+def examples():
+    """Two episodes in which a bent boundary tells edges apart; columns of very unlike scales."""
+    rng = np.random.default_rng(0)
+    made = []
+    for n_nodes, weight in ((60, 1.0), (25, 0.4)):
+        evidence = rng.normal(size=(n_nodes, 6, WIDTH))
+        same = evidence[..., 0] + evidence[..., 1] ** 2 > 1
+        scaled = evidence * [100, 0.01, 1, 1, 1] + [1000, 0, 0, -3, 0]
+        made.append(Examples(scaled.astype(np.float32), same, weight))
+    return made
+
+
+def fresh_look(seed=0):
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return Look(WIDTH, EvidenceSettings(8, 2))
+
+
+def state(look):
+    return {key: value.clone() for key, value in look.state_dict().items()}
+
+
+def equal(one, two):
+    return all(torch.equal(one[key], two[key]) for key in one)
+
+
+def test_the_loss_falls_and_the_edges_are_told_apart(examples):
+    look = fresh_look()
+    settings = EvidenceLearning(epochs=25, batch_size=128, learning_rate=0.03)
+    history = train_look(look, examples, settings, seed=0)
+    assert [record["epoch"] for record in history] == list(range(25))
+    assert history[-1]["loss"] < 0.6 * history[0]["loss"]
+    right = np.mean([((look.judge(one.evidence) > 0.5) == one.same).mean() for one in examples])
+    assert right > 0.9
+    assert not look.training
+
+
+def test_the_mean_and_spread_of_the_training_evidence_are_kept(examples):
+    look = fresh_look()
+    train_look(look, examples, SETTINGS, seed=0)
+    rows = np.concatenate([one.evidence.reshape(-1, WIDTH) for one in examples]).astype(float)
+    np.testing.assert_allclose(look.centre, rows.mean(axis=0), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(look.scale, rows.std(axis=0), rtol=0.02, atol=2e-3)
+
+
+def test_a_column_that_never_changes_does_no_harm(examples):
+    flat = [
+        Examples(np.where(np.arange(WIDTH) == 2, 1, one.evidence).astype(np.float32), one.same)
+        for one in examples
+    ]
+    look = fresh_look()
+    history = train_look(look, flat, SETTINGS, seed=0)
+    assert math.isfinite(history[-1]["loss"])
+    assert all(np.isfinite(look.judge(one.evidence)).all() for one in flat)
+
+
+def test_the_same_seed_gives_the_same_weights_on_one_thread_and_on_two(examples, torch_threads):
+    found = []
+    for threads in (1, 1, 2):
+        torch_threads(threads)
+        look = fresh_look()
+        history = train_look(look, examples, SETTINGS, seed=3, device="cpu")
+        found.append((state(look), history))
+    for weights, history in found[1:]:
+        assert equal(weights, found[0][0])
+        assert history == found[0][1]
+
+
+def test_another_seed_draws_other_edges(examples):
+    looks = [fresh_look(), fresh_look()]
+    for seed, look in enumerate(looks):
+        train_look(look, examples, SETTINGS, seed=seed)
+    assert not equal(state(looks[0]), state(looks[1]))
+
+
+def test_the_first_weights_depend_on_the_seed_alone():
+    settings = EvidenceSettings(hidden=4)
+    one = make_evidence_network(settings, 0)
+    torch.rand(3)
+    assert equal(one.state_dict(), make_evidence_network(settings, 0).state_dict())
+    assert not equal(one.state_dict(), make_evidence_network(settings, 1).state_dict())
+    before = torch.get_rng_state()
+    make_evidence_network(settings, 0)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("at_step", [1, 12, 20, 31])
+def test_an_interrupted_look_goes_on_to_the_same_weights(examples, tmp_path, monkeypatch, at_step):
+    whole = fresh_look()
+    history = train_look(whole, examples, SETTINGS, seed=0)
+    checkpoint = Checkpoint(tmp_path / "look.safetensors", "mark")
+    real, steps = evidence_learning.edge_loss, []
+
+    def strike(*arguments):
+        steps.append(arguments)
+        if len(steps) == at_step:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(evidence_learning, "edge_loss", strike)
+        with pytest.raises(KeyboardInterrupt):
+            train_look(fresh_look(), examples, SETTINGS, seed=0, checkpoint=checkpoint)
+    counted = []
+
+    def count(*arguments):
+        counted.append(arguments)
+        return real(*arguments)
+
+    monkeypatch.setattr(evidence_learning, "edge_loss", count)
+    resumed = fresh_look()
+    again = train_look(resumed, examples, SETTINGS, seed=0, checkpoint=checkpoint)
+    assert len(counted) == 8 * (4 - at_step // 8)
+    assert again == history
+    assert equal(state(resumed), state(whole))
+
+
+def test_a_finished_look_is_not_trained_again(examples, tmp_path, monkeypatch):
+    checkpoint = Checkpoint(tmp_path / "look.safetensors", "mark")
+    first = fresh_look()
+    history = train_look(first, examples, SETTINGS, seed=0, checkpoint=checkpoint)
+    monkeypatch.setattr(evidence_learning, "edge_loss", None)
+    again = fresh_look(seed=1)
+    assert train_look(again, examples, SETTINGS, seed=0, checkpoint=checkpoint) == history
+    assert equal(state(first), state(again))
+
+
+def test_an_episode_is_drawn_by_its_weight_and_the_root_of_its_nodes():
+    shapes = ((400, 3, 1.0), (100, 6, 1.0), (100, 3, 0.5))
+    examples = [
+        Examples(np.zeros((n, k, 1), dtype=np.float32), np.zeros((n, k), dtype=bool), weight)
+        for n, k, weight in shapes
+    ]
+    edges = evidence_learning._Draw(examples)(20_000, np.random.default_rng(0)).numpy()
+    shares = np.histogram(edges, [0, 1200, 1800, 2100])[0] / 20_000
+    np.testing.assert_allclose(shares, np.array([20, 10, 5]) / 35, atol=0.02)
+    assert len(np.unique(edges)) > 2000  # every edge of an episode has its turn
+
+
+def test_each_member_has_a_batch_of_its_own(examples, monkeypatch):
+    seen = []
+    ask = Look.ask_members
+
+    def watch(self, evidence):
+        seen.append(evidence.clone())
+        return ask(self, evidence)
+
+    monkeypatch.setattr(Look, "ask_members", watch)
+    train_look(fresh_look(), examples, replace(SETTINGS, epochs=1, noise=0.0), seed=0)
+    assert len(seen) == 8
+    known = {
+        row.tobytes() for one in examples for row in one.evidence.reshape(-1, WIDTH)
+    }  # without noise they are edges as they are
+    for evidence in seen:
+        assert evidence.shape == (2, 64, WIDTH)
+        assert {row.tobytes() for row in evidence.reshape(-1, WIDTH).numpy()} <= known
+        assert not torch.equal(evidence[0], evidence[1])
+
+
+def test_the_loss_compares_each_members_edges_with_their_own_truth(examples, monkeypatch):
+    truth = {
+        row.tobytes(): bool(same)
+        for one in examples
+        for row, same in zip(one.evidence.reshape(-1, WIDTH), one.same.ravel(), strict=True)
+    }
+    seen = []
+    ask, loss = Look.ask_members, evidence_learning.edge_loss
+    monkeypatch.setattr(
+        Look, "ask_members", lambda self, evidence: seen.append(evidence) or ask(self, evidence)
+    )
+
+    def watch(logits, same):
+        expected = [[truth[row.tobytes()] for row in member] for member in seen[-1].numpy()]
+        assert logits.shape == same.shape == (2, 64)
+        assert (same > 0.5).tolist() == expected
+        return loss(logits, same)
+
+    monkeypatch.setattr(evidence_learning, "edge_loss", watch)
+    train_look(fresh_look(), examples, replace(SETTINGS, epochs=1, noise=0.0), seed=0)
+    assert seen
+
+
+def test_noise_is_as_large_as_asked_in_units_of_the_spread(examples, monkeypatch):
+    seen, ask = [], Look.ask_members
+    monkeypatch.setattr(Look, "ask_members", lambda self, e: seen.append(e.clone()) or ask(self, e))
+    for noise in (0.0, 0.3):
+        look = fresh_look()
+        train_look(look, examples, replace(SETTINGS, noise=noise), seed=0)
+    plain, noisy = torch.stack(seen).chunk(2)
+    moved = noisy - plain
+    np.testing.assert_allclose(moved.std(dim=(0, 1, 2)) / look.scale, 0.3, rtol=0.1)
+    np.testing.assert_allclose(moved.mean(dim=(0, 1, 2)) / look.scale, 0, atol=0.03)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+def test_with_noise_or_without_the_same_seed_gives_the_same_weights(examples, noise):
+    found = []
+    for settings in (replace(SETTINGS, noise=noise),) * 2 + (replace(SETTINGS, noise=0.4),):
+        torch.rand(3)  # the global generator plays no part
+        look = fresh_look()
+        train_look(look, examples, settings, seed=0)
+        found.append(state(look))
+    assert equal(found[0], found[1])
+    assert not equal(found[0], found[2])
+
+
+def test_training_leaves_the_evidence_as_it_was(examples):
+    before = [one.evidence.copy() for one in examples]
+    train_look(fresh_look(), examples, replace(SETTINGS, noise=0.5), seed=0)
+    for one, evidence in zip(examples, before, strict=True):
+        np.testing.assert_array_equal(one.evidence, evidence)
+
+
+def test_a_trained_look_keeps_its_mean_and_spread_when_it_learns_more(examples):
+    look = fresh_look()
+    look.adapt(torch.full((WIDTH,), 2.0), torch.full((WIDTH,), 3.0))
+    before = state(look)
+    train_look(look, examples, SETTINGS, seed=0, anew=False)
+    after = state(look)
+    for name in ("centre", "scale"):
+        assert torch.equal(after[name], before[name])
+    assert not equal(after, before)
+
+
+def test_further_training_takes_fewer_steps_at_a_lower_rate():
+    less = gentler(EvidenceLearning(epochs=5, noise=0.3, batch_size=7))
+    assert 1 <= less.epochs < 5
+    assert less.learning_rate < EvidenceLearning().learning_rate
+    assert (less.noise, less.batch_size) == (0.3, 7)
+    assert gentler(EvidenceLearning(epochs=1)).epochs == 1
+
+
+def test_the_rate_rises_then_falls_to_nothing():
+    rates = [rise_and_fall(share) for share in np.linspace(0, 1, 101)]
+    peak = int(np.argmax(rates))
+    assert 5 <= peak <= 15
+    assert max(rates) == pytest.approx(1)
+    assert rates[:peak] == sorted(rates[:peak])
+    assert rates[peak:] == sorted(rates[peak:], reverse=True)
+    assert rates[0] > 0
+    assert rates[-1] == pytest.approx(0)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"epochs": 0},
+        {"epochs": 1.5},
+        {"batch_size": 0},
+        {"most_points": -1},
+        {"learning_rate": 0},
+        {"learning_rate": math.nan},
+        {"learning_rate": math.inf},
+        {"weight_decay": -1e-3},
+        {"noise": -0.1},
+        {"noise": math.nan},
+    ],
+)
+def test_a_setting_that_means_nothing_is_refused(changes):
+    with pytest.raises(SettingError, match=f"{next(iter(changes))}="):
+        EvidenceLearning(**changes)
+
+
+def test_numpy_numbers_become_plain_ones():
+    learning = EvidenceLearning(epochs=np.int32(2), batch_size=np.int64(64))
+    assert learning == EvidenceLearning(epochs=2, batch_size=64)
+    assert type(learning.epochs) is int

@@ -1,0 +1,109 @@
+"""The trial of the thresholds and the final training run side by side."""
+
+import time
+from dataclasses import replace
+from threading import Event
+
+import pytest
+import torch
+from threadpoolctl import threadpool_limits
+
+from hilander.hierarchy.rules import Rules
+from hilander.linkage.evidence.network import EvidenceSettings
+from hilander.linkage.evidence.training import EvidenceLearning
+from hilander.synthetic.episodes import Episode
+from hilander.training.evidence.recipe import (
+    EvidencePlan,
+    begin_network,
+    learn_by_evidence,
+    run_side_by_side,
+    train_evidence,
+    train_on_clusters,
+    train_on_points,
+)
+from hilander.training.evidence.thresholds import Judge
+from hilander.training.paper.recipe import Stages
+
+pytestmark = pytest.mark.usefixtures("small_steps")
+PLAN = EvidencePlan(
+    network=EvidenceSettings(hidden=8),
+    learning=EvidenceLearning(epochs=2, batch_size=64, learning_rate=0.02, most_points=60),
+    rules=Rules(k=6, search_average=True, decoder="leiden", p_tau_merge=0.5, keep_links=True),
+    device="cpu",
+)
+QUIET = Stages(None, "", verbose=False)
+
+
+def equal(one, two):
+    ours, theirs = one.state_dict(), two.state_dict()
+    return all(torch.equal(ours[key], theirs[key]) for key in ours)
+
+
+def test_neither_threads_nor_thresholds_move_the_weights(labelled):
+    learned = learn_by_evidence(*labelled, PLAN)
+    with threadpool_limits(1):
+        assert equal(learn_by_evidence(*labelled, PLAN).network, learned.network)
+    rules = replace(PLAN.rules, p_tau=0.9, p_tau_merge=0.9)
+    told = learn_by_evidence(*labelled, replace(PLAN, rules=rules, tune=()))
+    assert equal(told.network, learned.network)
+    assert told.rules == replace(rules, strangers=learned.rules.strangers)
+
+
+def test_when_one_course_fails_the_others_end_soon(labelled):
+    stages = Stages(None, "", verbose=False)
+    begun = Event()
+
+    def fail():
+        begun.wait(20)
+        raise RuntimeError("no more")
+
+    def go_on():
+        begun.set()
+        endless = replace(PLAN, learning=replace(PLAN.learning, epochs=10**6))
+        return train_evidence(Episode(*labelled), endless, stages, "endless")
+
+    with threadpool_limits(2), pytest.raises(RuntimeError, match="no more"):
+        run_side_by_side(fail, go_on, stages=stages, device="cpu")
+
+
+def test_a_judge_ends_soon_too(labelled):
+    stages = Stages(None, "", verbose=False)
+    unseen = Episode(*labelled)
+    judge = Judge(
+        begin_network(PLAN), [unseen], PLAN.rules, device="cpu", most_points=60, watch=stages.watch
+    )
+    assert judge.try_rules(PLAN.rules)["f"] > 0
+    stages.halt.set()
+    with pytest.raises(InterruptedError):
+        judge.choose()
+
+
+def test_looking_at_what_is_learned_from_ends_soon_too(labelled):
+    stages = Stages(None, "", verbose=False)
+
+    def sights():
+        stages.halt.set()
+        yield "a sight"
+        pytest.fail("it went on")
+
+    with pytest.raises(InterruptedError):
+        train_on_clusters(begin_network(PLAN), sights(), PLAN, stages, "halted")
+    with pytest.raises(InterruptedError):
+        train_on_points(begin_network(PLAN), [Episode(*labelled)], PLAN, stages, "halted")
+
+
+def test_courses_run_at_the_same_time_and_answer_in_their_order():
+    met = Event()
+
+    def wait():
+        assert met.wait(20)
+        return "first"
+
+    def meet():
+        time.sleep(0.01)
+        met.set()
+        return "second"
+
+    with threadpool_limits(2):
+        found = run_side_by_side(wait, meet, stages=QUIET, device="cpu")
+    assert found == ["first", "second"]
