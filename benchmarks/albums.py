@@ -18,9 +18,9 @@ import numpy as np
 
 from benchmarks.box import read_test
 from benchmarks.datasets import SHARED
-from benchmarks.few_points import METHODS, make_method, score
 from benchmarks.rows import RESULTS
 from benchmarks.set_study import SetStudy
+from benchmarks.small_set_points import METHODS, make_method, score
 from hilander.arrays.rows import IntArray
 
 ROWS = RESULTS / "albums.jsonl"

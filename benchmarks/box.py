@@ -48,8 +48,8 @@ from benchmarks.rows import (
 )
 from hilander import HiLander
 from hilander.comparison.rival import Problem
-from hilander.comparison.rivals.registry import PEERS
-from hilander.embeddings.preparation import OwnPreparation, learn_preparation
+from hilander.comparison.rivals.registry import RIVALS
+from hilander.embeddings.preparation import PerSetPreparation, learn_preparation
 from hilander.embeddings.validation import as_embeddings
 from hilander.hierarchy.rules import Rules
 from hilander.io.files import read_embeddings
@@ -58,16 +58,16 @@ from hilander.linkage.evidence.network import EvidenceNetwork, EvidenceSettings,
 from hilander.linkage.evidence.training import EvidenceLearning
 from hilander.metrics.scores import bcubed_f, nmi, pairwise_f
 from hilander.training.evidence.recipe import EvidencePlan, train_on_episodes
-from hilander.training.evidence.thresholds import Judge
+from hilander.training.evidence.thresholds import ThresholdSearch
 from hilander.training.paper.recipe import Stages
 from hilander.training.plans import DEFAULT_P_TAU
 
 ROWS = RESULTS / "box.jsonl"
 CARD = ROOT / "docs" / "model-card.md"
 MARKS = ("<!-- box: begin -->", "<!-- box: end -->")
-RIVALS = ("FINCH", "fast_hdbscan", "EVoC", "Leiden", "Infomap")
+LABEL_FREE = ("FINCH", "fast_hdbscan", "EVoC", "Leiden", "Infomap")
 SCORES = ("pairwise_f", "bcubed_f", "nmi")
-TARGET = ROOT / "hilander" / "model" / "box"
+TARGET = ROOT / "hilander" / "linkage" / "pretrained"
 K, POINTS_FOR_EACH = 15, 10
 FEW_POINTS = 1000  # up to which the network that has seen small sets judges
 RIVALS_K = 20
@@ -93,11 +93,11 @@ KEPT = ROOT / "build" / "box"
 def make_plan(seed: int) -> EvidencePlan:
     """What the model is and how it learns."""
     rules = Rules(
-        k=K, points_for_each=POINTS_FOR_EACH, p_tau=DEFAULT_P_TAU, p_tau_merge=DEFAULT_P_TAU,
+        k=K, points_per_neighbour=POINTS_FOR_EACH, p_tau=DEFAULT_P_TAU, p_tau_merge=DEFAULT_P_TAU,
         search_average=True, decoder="leiden", keep_links=True,
     )  # fmt: skip
     return EvidencePlan(
-        network=EvidenceSettings(beside_others=True, in_context=True),
+        network=EvidenceSettings(relative_sizes=True, set_context=True),
         learning=EvidenceLearning(epochs=EPOCHS, noise=NOISE),
         rules=rules,
         seed=seed,
@@ -109,10 +109,12 @@ def train_draw(left_out: str | None, draw: int, verbose: bool = False) -> HiLand
     plan = make_plan(draw)
     sources = read_sources(left_out, make_plan(0))
     stages, networks, history, n_points = Stages(None, "", verbose), [], [], 0
-    for few in (False, True):
-        episodes = list(make_all_episodes(sources, draw, with_small=few))
-        shaped = replace(plan, network=plan.network.of_few()) if few else plan
-        network, records = train_on_episodes(episodes, shaped, stages, "few" if few else "many")
+    for small_set in (False, True):
+        episodes = list(make_all_episodes(sources, draw, with_small=small_set))
+        shaped = replace(plan, network=plan.network.for_small_sets()) if small_set else plan
+        network, records = train_on_episodes(
+            episodes, shaped, stages, "few" if small_set else "many"
+        )
         networks.append(network)
         history += records
         n_points += sum(len(one.labels) for one in episodes)
@@ -123,12 +125,12 @@ def train_draw(left_out: str | None, draw: int, verbose: bool = False) -> HiLand
     ]
     model = HiLander(random_state=draw)
     model.network_, model.rules_, model.history_ = join_networks(*networks), plan.rules, history
-    model.preparation_ = OwnPreparation()
+    model.preparation_ = PerSetPreparation()
     model.summary_ = {"name": "a draw", "trained_on": trained_on, "n_points": n_points}
     return model
 
 
-def make_box(left_out: str | None, hand: int) -> HiLander:
+def make_pretrained(left_out: str | None, hand: int) -> HiLander:
     """Deal a hand of members of every draw, trained without one domain if asked.
 
     The thresholds are chosen on held-out identities and on generated sets that none has seen.
@@ -138,7 +140,7 @@ def make_box(left_out: str | None, hand: int) -> HiLander:
     network = gather_members([one.network_ for one in draws], HANDS[hand])
     rules, table = choose_thresholds(network, read_sources(left_out, make_plan(0)), plan)
     model = HiLander(random_state=hand)
-    model.network_, model.rules_, model.preparation_ = network, rules, OwnPreparation()
+    model.network_, model.rules_, model.preparation_ = network, rules, PerSetPreparation()
     model.history_ = [{"draw": n, **row} for n, one in enumerate(draws) for row in one.history_]
     model.summary_ = {
         "name": "in the box",
@@ -150,9 +152,9 @@ def make_box(left_out: str | None, hand: int) -> HiLander:
     return model
 
 
-def join_networks(many: EvidenceNetwork, few: EvidenceNetwork) -> EvidenceNetwork:
+def join_networks(many: EvidenceNetwork, small_set: EvidenceNetwork) -> EvidenceNetwork:
     """One network that judges sets of few points by the second, all others by the first."""
-    return put_inside(replace(many.settings, few_points=FEW_POINTS), many, "few", few)
+    return put_inside(replace(many.settings, small_set_points=FEW_POINTS), many, "few", small_set)
 
 
 def choose_thresholds(
@@ -160,7 +162,7 @@ def choose_thresholds(
 ) -> tuple[Rules, list[dict[str, Any]]]:
     """Choose the thresholds on the held-out identities of all sources and on generated sets."""
     held_out = [source.held_out for source in sources]
-    judge = Judge(
+    judge = ThresholdSearch(
         network,
         held_out,
         plan.rules,
@@ -194,7 +196,7 @@ def find_box(left_out: str, hand: int = 0) -> Path:
     """Folder of a model trained without one domain; made if it is not there yet."""
     folder = KEPT / f"without-{left_out}-{hand}"
     if not folder.is_dir():
-        make_box(left_out, hand).save(folder)
+        make_pretrained(left_out, hand).save(folder)
     return folder
 
 
@@ -221,9 +223,9 @@ def cluster_by_rival(name: str, features: Any, seed: int) -> Any:
         return np.asarray(HDBSCAN().fit_predict(prepared))
     problem = Problem(prepared, build_knn_graph(prepared, RIVALS_K), seed)
     method, params = {
-        "FINCH": (PEERS["FINCH"], {"level": 0}),
-        "Leiden": (PEERS["Leiden"], {"k": RIVALS_K, "log_resolution": 0.0, "cosine": 0.0}),
-        "Infomap": (PEERS["Infomap"], {"k": RIVALS_K, "cosine": 0.0}),
+        "FINCH": (RIVALS["FINCH"], {"level": 0}),
+        "Leiden": (RIVALS["Leiden"], {"k": RIVALS_K, "log_resolution": 0.0, "cosine": 0.0}),
+        "Infomap": (RIVALS["Infomap"], {"k": RIVALS_K, "cosine": 0.0}),
     }[name]
     state = method.start(problem, None, params)
     return method.cluster(problem, state, params)
@@ -263,7 +265,7 @@ def score(boxes: int) -> None:
         for hand in range(boxes):
             model = HiLander.load(find_box(DOMAIN_OF[name], hand))
             write_score(name, "in the box", hand, model.predict)
-        for rival in RIVALS:
+        for rival in LABEL_FREE:
             write_score(name, rival, 0, partial(cluster_by_rival, rival, seed=0))
 
 
@@ -277,7 +279,7 @@ def format_rows(rows: list[dict[str, Any]]) -> str:
     """A Markdown table: methods by data sets, Fp / Fb / NMI, the mean over seeds."""
     latest = {(row["dataset"], row["method"], row["seed"]): row for row in rows}
     lines = ["| method | " + " | ".join(SHARED) + " |", "|---" * (len(SHARED) + 1) + "|"]
-    for method in ("in the box", *RIVALS):
+    for method in ("in the box", *LABEL_FREE):
         cells = []
         for name in SHARED:
             found = [r for (d, m, _), r in latest.items() if (d, m) == (name, method)]
@@ -296,7 +298,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--boxes", type=int, default=1, help="of each domain, up to three")
     args = parser.parse_args(arguments)
     if args.command == "train":
-        make_box(None, hand=0).save(TARGET)
+        make_pretrained(None, hand=0).save(TARGET)
     elif args.command == "judge":
         judge_anew(TARGET, None)
         for domain in DOMAINS:

@@ -97,7 +97,7 @@ def make_all_episodes(sources: list[Source], seed: int, *, with_small: bool) -> 
         yield see_some(replace(easy, weight=SHAPED_WEIGHT), rng)
     if with_small:
         small = make_small_sets(SMALL, np.random.default_rng([seed, 19]))
-        small_easy = make_easy_sets(EASY, np.random.default_rng([seed, 37]), few=True)
+        small_easy = make_easy_sets(EASY, np.random.default_rng([seed, 37]), small_set=True)
         for made in (*small, *small_easy):
             yield replace(made, weight=SHAPED_WEIGHT)
 
@@ -108,7 +108,7 @@ def make_judged_sets(seed: int) -> list[Episode]:
     small = make_small_sets(JUDGED_SMALL, np.random.default_rng([seed, 23]))
     easy_rng = np.random.default_rng([seed, 31])
     easy = make_easy_sets(JUDGED_EASY, easy_rng)
-    small_easy = make_easy_sets(JUDGED_EASY, easy_rng, few=True)
+    small_easy = make_easy_sets(JUDGED_EASY, easy_rng, small_set=True)
     return [*many, *small, *easy, *small_easy]
 
 
@@ -131,12 +131,12 @@ def bootstrap_source(
 ) -> Iterator[Episode]:
     """New identities like those of a real set, strangers and as hard ones in turn."""
     bootstrap = OffsetBootstrap(known)
-    if not bootstrap.is_able:
+    if not bootstrap.can_draw:
         return
     for turn, sizes in enumerate(MADE_UP_SIZES):
         yield see_some(bootstrap.make(sizes, MADE_UP_POINTS, rng, as_hard=turn % 2 == 1), rng)
-    for turn, few in enumerate((True, True, False, False) if with_small else ()):
-        n_points = draw_n_points(rng) if few else MADE_UP_POINTS
+    for turn, small_set in enumerate((True, True, False, False) if with_small else ()):
+        n_points = draw_n_points(rng) if small_set else MADE_UP_POINTS
         yield bootstrap.make("small", n_points, rng, as_hard=turn % 2 == 1)
 
 
@@ -171,7 +171,7 @@ def make_many_shapes(number: int, rng: np.random.Generator) -> Iterator[Episode]
 
 
 def make_easy_sets(
-    number: int, rng: np.random.Generator, *, few: bool = False
+    number: int, rng: np.random.Generator, *, small_set: bool = False
 ) -> Iterator[Episode]:
     """Sets of identities far apart, most of them smaller than a list of neighbours.
 
@@ -180,7 +180,7 @@ def make_easy_sets(
     """
     for turn in range(number):
         kind = EASY_KINDS[turn % len(EASY_KINDS)]
-        n_points = draw_n_points(rng) if few else int(rng.integers(*SHAPED_POINTS))
+        n_points = draw_n_points(rng) if small_set else int(rng.integers(*SHAPED_POINTS))
         if turn % 2:
             features, labels = make_plain(rng, n_points, kind)
         else:

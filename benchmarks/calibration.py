@@ -87,11 +87,11 @@ def measure(dataset: str, data: Path, seed: int = 0, **settings: Any) -> Iterato
     codes = np.unique(labels[held], return_inverse=True)[1]
     unseen = Episode(model.preparation_.apply(features[held]), codes)
     episodes = make_validation_episodes(unseen, rng)
-    looks = [look(model, one.features, one.labels) for one in episodes]
-    linkage, same = (np.concatenate([one[part] for one in looks]) for part in (0, 1))
+    classifiers = [look(model, one.features, one.labels) for one in episodes]
+    linkage, same = (np.concatenate([one[part] for one in classifiers]) for part in (0, 1))
     scaling = learn_scaling(linkage, same)
     kinds = {"slope": round(scaling.slope, 4), "offset": round(scaling.offset, 4)}
-    facts = {name: _mean([one[2][name] for one in looks]) for name in looks[0][2]}
+    facts = {name: _mean([one[2][name] for one in classifiers]) for name in classifiers[0][2]}
     yield {**row, **kinds, "part": HELD_OUT, **facts, **_curves(linkage, same, scaling)}
     features, labels = _read(test_path)
     linkage, same, facts = look(model, model.preparation_.apply(features), labels)
@@ -131,7 +131,7 @@ def look(model: Any, features: Any, labels: Any) -> tuple[Any, Any, dict[str, fl
         clusters that are one whole identity from the others; means of quality and of BCubed F over
         the points; shares of the top doubts that are right.
     """
-    from hilander.hierarchy.doubts import find_doubtful_merges, find_likely_pairs
+    from hilander.hierarchy.doubts import find_doubtful_merges, find_merge_candidates
     from hilander.hierarchy.hierarchy import Hierarchy
     from hilander.hierarchy.levels import walk_levels
     from hilander.hierarchy.quality import measure_quality
@@ -148,7 +148,7 @@ def look(model: Any, features: Any, labels: Any) -> tuple[Any, Any, dict[str, fl
     found = measure_quality(neighbours, linkage, clusters)
     score, perfect = score_clusters(clusters, labels)
     merges = find_doubtful_merges(hierarchy, TOP_DOUBTS)
-    pairs = find_likely_pairs(hierarchy, neighbours, linkage, TOP_DOUBTS)
+    pairs = find_merge_candidates(hierarchy, neighbours, linkage, TOP_DOUBTS)
     facts = {
         "spearman": _rank_correlation(found.quality, score),
         "auc": _auc(perfect, found.quality),

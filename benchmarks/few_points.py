@@ -29,8 +29,8 @@ MARKS = ("<!-- few points: begin -->", "<!-- few points: end -->")
 POINTS = (30, 100, 300, 1000)
 SIZES = ("two each", "five each", "ten each", "mixed")
 DRAWS = 5
-FITTED, BOX, RIVALS = "fitted", "in the box", ("fast_hdbscan", "FINCH", "EVoC")
-METHODS = (FITTED, BOX, *RIVALS)
+FITTED, PRETRAINED, RIVALS = "fitted", "in the box", ("fast_hdbscan", "FINCH", "EVoC")
+METHODS = (FITTED, PRETRAINED, *RIVALS)
 _MIXED_SINGLES, _MIXED_LARGEST = 0.6, 12
 
 
@@ -62,7 +62,7 @@ def make_method(method: str, name: str) -> Callable[[Any], Any]:
     """How a method clusters embeddings of a pair."""
     if method == FITTED:
         return HiLander().fit(*load_labelled(name)).predict
-    if method == BOX:
+    if method == PRETRAINED:
         return HiLander.load(find_box(DOMAIN_OF[name])).predict
     return partial(cluster_by_rival, method, seed=0)
 

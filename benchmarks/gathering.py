@@ -11,7 +11,12 @@ from dataclasses import replace
 
 import torch
 
-from hilander.linkage.evidence.network import EvidenceNetwork, Look, Members, put_inside
+from hilander.linkage.evidence.network import (
+    EdgeClassifier,
+    EnsembleLinear,
+    EvidenceNetwork,
+    put_inside,
+)
 
 Hand = Sequence[tuple[int, int]]
 
@@ -30,18 +35,18 @@ def gather_members(networks: Sequence[EvidenceNetwork], hand: Hand) -> EvidenceN
     network : EvidenceNetwork of len(hand) members
     """
     settings = replace(networks[0].settings, members=len(hand))
-    gathered = EvidenceNetwork(replace(settings, few_points=0))
+    gathered = EvidenceNetwork(replace(settings, small_set_points=0))
     for super_nodes in (False, True):
-        for number, look in enumerate(gathered.looks(super_nodes=super_nodes)):
-            theirs = [one.looks(super_nodes=super_nodes)[number] for one in networks]
-            gather_look(look, theirs, hand)
-    few = [one.few for one in networks if one.few is not None]
-    if len(few) < len(networks):
+        for number, look in enumerate(gathered.classifiers(super_nodes=super_nodes)):
+            theirs = [one.classifiers(super_nodes=super_nodes)[number] for one in networks]
+            gather_classifier(look, theirs, hand)
+    small_set = [one.small_set for one in networks if one.small_set is not None]
+    if len(small_set) < len(networks):
         return gathered.eval()
-    return put_inside(settings, gathered, "few", gather_members(few, hand))
+    return put_inside(settings, gathered, "few", gather_members(small_set, hand))
 
 
-def gather_look(look: Look, theirs: Sequence[Look], hand: Hand) -> None:
+def gather_classifier(look: EdgeClassifier, theirs: Sequence[EdgeClassifier], hand: Hand) -> None:
     """Fill a look with members of others.
 
     A member's first layer is moved from the standards of its own look to those of the first, so
@@ -59,6 +64,6 @@ def gather_look(look: Look, theirs: Sequence[Look], hand: Hand) -> None:
             first.weight[at] *= (scale / own.scale)[:, None]
 
 
-def layers_of(look: Look) -> list[Members]:
+def layers_of(look: EdgeClassifier) -> list[EnsembleLinear]:
     """The linear layers of a look, in order."""
-    return [layer for layer in look.modules() if isinstance(layer, Members)]
+    return [layer for layer in look.modules() if isinstance(layer, EnsembleLinear)]

@@ -22,9 +22,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from hilander.training.plans import make_plan, prepare
 
 from benchmarks.box import DOMAIN_OF, find_box
-from benchmarks.box import ROWS as BOX_ROWS
+from benchmarks.box import ROWS as PRETRAINED_ROWS
 from benchmarks.datasets import SHARED, begin_row, load_labelled
 from benchmarks.rows import (
     RESULTS,
@@ -42,28 +43,27 @@ from hilander.hierarchy.levels import score_with_labels, walk_levels
 from hilander.io.files import read_embeddings
 from hilander.knn.search import build_knn_graph
 from hilander.linkage.evidence.network import EvidenceNetwork
-from hilander.linkage.evidence.scorer import EvidencePredictor
+from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.metrics.scores import bcubed_f, nmi, pairwise_f
 from hilander.synthetic.episodes import Episode
-from hilander.training.evidence.prior import Advice, read_advice
+from hilander.training.evidence.prior import PriorModel, read_prior
 from hilander.training.evidence.recipe import (
     EvidencePlan,
+    GraphExamples,
     Seen,
-    Sight,
-    begin_network,
     choose_rules,
-    look_at_clusters,
-    look_at_merged,
+    examples_of_clusters,
+    init_network,
+    make_cluster_examples,
     make_training_episodes,
     train_evidence,
     train_on_clusters,
     train_on_points,
     train_trial,
 )
-from hilander.training.evidence.thresholds import VALIDATION_POINTS, Judge
+from hilander.training.evidence.thresholds import VALIDATION_POINTS, ThresholdSearch
 from hilander.training.map_choice import can_judge_maps
-from hilander.training.paper.recipe import Stages, choose_held_out, remember_first
-from hilander.training.plans import make_plan, prepare
+from hilander.training.paper.recipe import Stages, cache_first_graph, choose_held_out
 
 ROWS = RESULTS / "quality.jsonl"
 COMPARISON = RESULTS / "comparison.jsonl"
@@ -89,10 +89,12 @@ N_IDENTITIES = (10, 30, 100)
 ALONE, BESIDE = "alone", "advised"
 
 
-def look_at_true_clusters(seen: Iterable[Seen], plan: EvidencePlan) -> Iterator[Sight]:
+def examples_of_true_clusters(seen: Iterable[Seen], plan: EvidencePlan) -> Iterator[GraphExamples]:
     """Super-nodes as the true identities make them: the paper's hierarchies of ground truth."""
     for episode, graph in seen:
-        yield from look_at_merged(episode, graph, score_with_labels(episode.labels), [plan.rules])
+        yield from examples_of_clusters(
+            episode, graph, score_with_labels(episode.labels), [plan.rules]
+        )
 
 
 def learn_steps(
@@ -101,9 +103,9 @@ def learn_steps(
     """Networks trained with as much of the method as each of these steps has."""
     stages, networks = Stages(None, "", False), {}
     if "evidence" in learnt:
-        networks["evidence"] = begin_network(plan)
+        networks["evidence"] = init_network(plan)
         seen, _ = train_on_points(networks["evidence"], [known], plan, stages, "evidence")
-        truth = look_at_true_clusters(seen, plan)
+        truth = examples_of_true_clusters(seen, plan)
         train_on_clusters(networks["evidence"], truth, plan, stages, "evidence")
     if "episodes" in learnt or "mistakes" in learnt:
         networks |= learn_from_episodes(known, plan, learnt, stages)
@@ -114,7 +116,7 @@ def learn_from_episodes(
     known: Episode, plan: EvidencePlan, learnt: Sequence[str], stages: Stages
 ) -> dict[str, EvidenceNetwork]:
     """Networks whose looks at points are the same, and whose super-nodes are true or their own."""
-    points = begin_network(plan)
+    points = init_network(plan)
     made = make_training_episodes(known, plan)
     seen, _ = train_on_points(points, made, plan, stages, "episodes")
     networks = {}
@@ -122,10 +124,10 @@ def learn_from_episodes(
         if step in learnt:
             networks[step] = network = deepcopy(points)
             if step == "mistakes":
-                sights = look_at_clusters(network, seen, plan)
+                graph_examples = make_cluster_examples(network, seen, plan)
             else:
-                sights = look_at_true_clusters(seen, plan)
-            train_on_clusters(network, sights, plan, stages, step)
+                graph_examples = examples_of_true_clusters(seen, plan)
+            train_on_clusters(network, graph_examples, plan, stages, step)
     return networks
 
 
@@ -147,12 +149,14 @@ def run_ablation(
     networks = learn_steps(Episode(points, labels), plan, learnt)
     graph = build_knn_graph(others, plan.rules.k)
     for step in learnt:
-        judge = Judge(trials[step], [unseen], plan.rules, seed=seed, most_points=VALIDATION_POINTS)
-        score = remember_first(EvidencePredictor(networks[step], plan.device))
+        judge = ThresholdSearch(
+            trials[step], [unseen], plan.rules, seed=seed, most_points=VALIDATION_POINTS
+        )
+        score = cache_first_graph(EvidenceScorer(networks[step], plan.device))
         for variant, (decoder, rises) in STEPS[step].items():
             judge.rules = replace(plan.rules, decoder=decoder)
             if not rises:
-                judge.rules = replace(judge.rules, p_tau_rise=0.0)
+                judge.rules = replace(judge.rules, p_tau_slope=0.0)
             rules = judge.choose()[0]
             found = Hierarchy.of_steps(walk_levels(others, score, rules, graph=graph)).labels(-1)
             yield {
@@ -162,10 +166,10 @@ def run_ablation(
             }  # fmt: skip
 
 
-def read_left_out_box(name: str, seed: int, labels: IntArray) -> Advice | None:
+def read_left_out_model(name: str, seed: int, labels: IntArray) -> PriorModel | None:
     """The box that has not seen the domain of a pair, as adviser of who learns from these."""
     folder = find_box(DOMAIN_OF[name], seed)
-    return read_advice(str(folder), len(np.unique(labels)), len(labels))
+    return read_prior(str(folder), len(np.unique(labels)), len(labels))
 
 
 def run_identities(
@@ -193,20 +197,20 @@ def cluster_by_few(
 ) -> dict[str, IntArray]:
     """Clusters of the test file by a model of these points, alone and advised; trained once."""
     labels = np.unique(labels, return_inverse=True)[1].astype(np.int64)
-    model = HiLander(random_state=seed, adviser="nothing")
+    model = HiLander(random_state=seed, prior="none")
     plan = make_plan(model, features, labels)
     model.preparation_ = prepare(model, features, labels, plan.rules.k)
-    everything = Episode(model.preparation_.apply_to_taught(features), labels)
+    everything = Episode(model.preparation_.apply_to_training_set(features), labels)
     held, stages = choose_held_out(labels, plan), Stages(None, "", False)
     trial = train_trial(everything, held, plan, stages) if held.any() else None
     network, _ = train_evidence(everything, plan, stages, "train")
     clusters = {}
-    for variant, advice in ((ALONE, None), (BESIDE, read_left_out_box(name, seed, labels))):
-        model.adviser = "nothing" if advice is None else "box"
-        if advice is not None and not can_judge_maps(labels):  # each set is whitened by itself
+    for variant, prior in ((ALONE, None), (BESIDE, read_left_out_model(name, seed, labels))):
+        model.prior = "none" if prior is None else "pretrained"
+        if prior is not None and not can_judge_maps(labels):  # each set is whitened by itself
             model.preparation_ = prepare(model, features, labels, plan.rules.k)
-        model.network_ = network if advice is None else advice.join(network)
-        model.rules_, _ = choose_rules(everything, held, plan, stages, advice, trial)
+        model.network_ = network if prior is None else prior.join(network)
+        model.rules_, _ = choose_rules(everything, held, plan, stages, prior, trial)
         clusters[variant] = model.predict(test)
     return clusters
 
@@ -289,7 +293,7 @@ def render() -> None:
     rows = read_rows(ROWS)
     text = PAGE.read_text(encoding="utf-8")
     text = put_block(text, ABLATION_MARKS, format_ablation(rows, read_rows(COMPARISON)))
-    text = put_block(text, IDENTITY_MARKS, format_identities(rows, read_rows(BOX_ROWS)))
+    text = put_block(text, IDENTITY_MARKS, format_identities(rows, read_rows(PRETRAINED_ROWS)))
     PAGE.write_text(text, encoding="utf-8")
 
 

@@ -37,12 +37,12 @@ from benchmarks.scale_data import (
 from hilander.comparison.runner import Limits, run_limited
 from hilander.errors import SettingError
 from hilander.io.writing import read_json
-from hilander.linkage.storage import BOX
+from hilander.linkage.storage import PRETRAINED
 
 ROWS = RESULTS / "scale.jsonl"
 SIZES = (20_000, 100_000, 200_000, 1_270_000)
 OURS = {"hilander (paper)": "paper", "hilander (default)": "evidence"}
-PEERS = ("FINCH", "k-means", "fast_hdbscan", "EVoC")
+RIVALS = ("FINCH", "k-means", "fast_hdbscan", "EVoC")
 TRAINED_ON = 20_000
 BRIEF_EPOCHS, BRIEF_HIERARCHIES = 3, ((10, 2),)
 
@@ -76,7 +76,7 @@ def find_model(method: str, dim: int, folder: Path = FOLDER, n: int = TRAINED_ON
     The latter is trained if it is not there yet.
     """
     if method == "evidence":
-        return BOX
+        return PRETRAINED
     place = folder / f"model-{method}-{dim}"
     if not place.is_dir():
         print(f"training {place.name} on {n:,} points", file=sys.stderr, flush=True)
@@ -93,7 +93,7 @@ def measure(
     Parameters
     ----------
     method : str
-        A name of `OURS` or `PEERS`.
+        A name of `OURS` or `RIVALS`.
     points : PointSet
     limits : Limits
     model : Path, optional
@@ -121,7 +121,7 @@ def measure(
         "n_identities": facts["n_identities"],
         **{name: value for name, value in options.items() if value is not None},
     }
-    if model is not None and model != BOX:
+    if model is not None and model != PRETRAINED:
         training = read_json(model / "model.json")["training"]
         row["trained_on"] = training["n_points"]
     return run_job(row, job, limits, points)
@@ -267,7 +267,7 @@ def make_parser() -> argparse.ArgumentParser:
     huge.add_argument("--n", type=int, default=HUGE.n_points)
     train = commands.add_parser("train", help="measure training")
     train.add_argument("--n", type=int, default=100_000)
-    for command, names in ((run, [*OURS, *PEERS]), (huge, list(OURS)), (train, list(OURS))):
+    for command, names in ((run, [*OURS, *RIVALS]), (huge, list(OURS)), (train, list(OURS))):
         command.add_argument("--methods", nargs="+", choices=names, default=names)
         command.add_argument("--time-limit", type=float, default=3_600, metavar="SECONDS")
         command.add_argument("--memory-limit", type=float, default=20, metavar="GIB")

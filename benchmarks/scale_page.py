@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.rows import ROOT
-from benchmarks.scale import OURS, PEERS
+from benchmarks.scale import OURS, RIVALS
 
 Row = dict[str, Any]
 
@@ -34,7 +34,7 @@ def latest(rows: Sequence[Row]) -> list[Row]:
 
 
 def _rank(method: str) -> int:
-    order = [*OURS, *PEERS]
+    order = [*OURS, *RIVALS]
     return order.index(method) if method in order else len(order)
 
 
@@ -166,7 +166,7 @@ def _of_peers(rows: Sequence[Row]) -> str:
     told = []
     for method in OURS:
         ours = find(rows, method, 190_000, 210_000)
-        beside = {peer: find(rows, peer, 190_000, 210_000) for peer in PEERS if peer != "k-means"}
+        beside = {peer: find(rows, peer, 190_000, 210_000) for peer in RIVALS if peer != "k-means"}
         ratios = [
             f"{ours['seconds'] / row['seconds']:.2f} of {peer}"
             for peer, row in beside.items()
@@ -297,7 +297,9 @@ def draw_chart(rows: Sequence[Row], path: Path) -> None:
 
     rows = [row for row in latest(rows) if not row["error"] and row["dataset"].startswith("imdb")]
     rows = [row for row in rows if not row["method"].startswith(TRAINING)]
-    colours = dict(zip([*OURS, *PEERS], (VERMILION, BLUE, GREEN, PURPLE, ORANGE, SKY), strict=True))
+    colours = dict(
+        zip([*OURS, *RIVALS], (VERMILION, BLUE, GREEN, PURPLE, ORANGE, SKY), strict=True)
+    )
     figure = new_figure(11, 4)
     time, memory, stacked = figure.subplots(1, 3)
     for axes, key, unit in ((time, "seconds", 1.0), (memory, "peak_memory", 1e9)):

@@ -155,8 +155,8 @@ def let_compile(job: dict[str, Any]) -> float:
         return 0.0
     start, watch = time.perf_counter(), Watch()
     try:
-        few = np.ascontiguousarray(np.load(job["features"])[:_FIRST_POINTS], dtype=np.float32)
-        cluster_by_peer(job | {"n_identities": 20}, few, watch)
+        small_set = np.ascontiguousarray(np.load(job["features"])[:_FIRST_POINTS], dtype=np.float32)
+        cluster_by_peer(job | {"n_identities": 20}, small_set, watch)
     finally:
         watch.close()
     return round(time.perf_counter() - start, 3)
@@ -167,11 +167,11 @@ def cluster_by_peer(
 ) -> tuple[npt.NDArray[Any], dict[str, Any]]:
     """Labels, noise points each alone, and the parameters that gave them."""
     from hilander.comparison.rival import Problem, noise_to_singletons
-    from hilander.comparison.rivals.registry import PEERS
+    from hilander.comparison.rivals.registry import RIVALS
     from hilander.graph.knn_graph import KnnGraph
     from hilander.knn.search import build_knn_graph
 
-    method = PEERS[job["method"]]
+    method = RIVALS[job["method"]]
     n_identities = job["n_identities"]
     if method.name == "FINCH":
         with watch.stage("search"):

@@ -58,3 +58,14 @@ class MissingFileError(FileFormatError, FileNotFoundError):
 
 class OutputError(HiLanderError, OSError):
     """The output place is taken, read-only or full."""
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Refuse a value that is not one of the choices, suggesting the nearest."""
+    if value in choices:
+        return
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(value), choices, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(choices)}"
+    raise SettingError(f"{name}={value!r} is not known; {hint}")

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hilander.arrays.rows import FloatArray, IntArray
 from hilander.embeddings.labels import check_trainable, encode_known
-from hilander.embeddings.preparation import OwnPreparation, Preparation
+from hilander.embeddings.points import read_points
+from hilander.embeddings.preparation import PerSetPreparation, Preparation
+from hilander.embeddings.validation import has_names
 from hilander.errors import SettingError
 from hilander.graph.knn_graph import KnnGraph
-from hilander.hierarchy.equal_points import leave_copies_out, restore_copies, set_copies_aside
+from hilander.hierarchy.equal_points import drop_equal_points
 from hilander.hierarchy.hierarchy import Hierarchy
-from hilander.hierarchy.levels import LevelStep, walk_levels
+from hilander.hierarchy.levels import LevelStep
 from hilander.hierarchy.rules import Rules
-from hilander.knn.search import build_knn_graph
 from hilander.metrics.scores import bcubed_f
-from hilander.training.estimator_input import check_fitted, describe_fit, read_points, see_columns
+from hilander.training.parameters import NOT_GIVEN, check_enough
 
 if TYPE_CHECKING:
     from hilander.hierarchy.decoding.decode import Decoder
@@ -28,7 +30,13 @@ if TYPE_CHECKING:
     from hilander.linkage.evidence.training import EvidenceLearning
     from hilander.linkage.paper.settings import Encoder, Features
     from hilander.linkage.paper.training import LearningSettings
-    from hilander.training.paper.recipe import Learned
+    from hilander.training.inference import RunSettings
+    from hilander.training.model_folder import ModelFolder
+
+_NOT_FITTED = (
+    "This %(name)s instance is not fitted yet, expected one that has learnt; call fit(X, y) with "
+    "labelled embeddings, or take %(name)s.pretrained(), which needs no labels"
+)
 
 
 class HiLander(BaseEstimator):  # type: ignore[misc]
@@ -69,10 +77,13 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
     learning : EvidenceLearning or LearningSettings, optional
         Steps, rates and more; see `hilander.linkage.evidence.training` for "evidence" and
         `hilander.linkage.paper.training` for "paper".
-    start, adviser : {"auto", "box", "nothing"} or path
-        For "evidence", the model in the box, none, or the folder of one of yours: to begin with
-        ("auto": none), and to ask besides what is learned, the less the more there is to learn
-        from ("auto": the box).
+    start : {"auto", "pretrained", "none"} or path
+        For "evidence", the weights that training starts from: those of the pretrained model, random
+        ones, or those of a model folder of yours. "auto": random ones.
+    prior : {"auto", "pretrained", "none"} or path
+        For "evidence", a second model whose link probabilities are averaged with the trained one's.
+        Its weight falls from 1 to 0.25 as the number of training points grows; below that it is not
+        used. "auto": the pretrained model.
     val_fraction : float
         Share of the identities set aside to choose what is "auto".
     tune_k : bool
@@ -84,10 +95,14 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
     device : str
         "auto" takes a GPU if there is one.
     verbose : bool
-        Draw progress bars (only on a terminal) and say what was decided.
+        Draw progress bars (only on a terminal) and print what was decided.
+    adviser : str
+        The name of `prior` in version 0.1; to be removed in version 0.3.
 
     Attributes
     ----------
+    model_ : Model
+        The trained model as one value; the next five are its parts.
     network_ : EvidenceNetwork or Lander
         The trained network.
     rules_ : Rules
@@ -130,13 +145,14 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         epochs: int | None = None,
         learning: EvidenceLearning | LearningSettings | None = None,
         start: str | Path = "auto",
-        adviser: str | Path = "auto",
+        prior: str | Path = "auto",
         val_fraction: float = 0.2,
         tune_k: bool = False,
         early_stop: bool = False,
         random_state: int = 0,
         device: str = "auto",
         verbose: bool = False,
+        adviser: str | Path = NOT_GIVEN,
     ) -> None:
         self.method = method
         self.k = k
@@ -152,13 +168,14 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         self.epochs = epochs
         self.learning = learning
         self.start = start
-        self.adviser = adviser
+        self.prior = prior
         self.val_fraction = val_fraction
         self.tune_k = tune_k
         self.early_stop = early_stop
         self.random_state = random_state
         self.device = device
         self.verbose = verbose
+        self.adviser = adviser
 
     def fit(self, X: Any, y: Any = None, *, checkpoint: str | Path | None = None) -> HiLander:
         """Learn to cluster.
@@ -168,9 +185,9 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         X : array-like of shape (n_samples, n_features)
             Embeddings of labelled identities.
         y : array-like of shape (n_samples,)
-            Their identities: ints, strings, anything that can be told apart. Required; without
-            any, `HiLander.pretrained().cluster(X)` groups embeddings. An int of -1, the others
-            being 0 and above, means unknown: it is not learnt from, and a warning says so.
+            Their identities: ints, strings, anything that can be compared. Required; without any,
+            `HiLander.pretrained().cluster(X)` groups embeddings. An int of -1, the others being 0
+            and above, means unknown: it is not learnt from, and a warning says so.
         checkpoint : path of a folder, optional
             Keeps the end of each epoch there. The same call after a kill goes on from it and ends
             with the same weights.
@@ -179,28 +196,29 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         -------
         self : HiLander
         """
-        from hilander.training.plans import check_enough, learn, make_plan, prepare
-        from hilander.training.set_preparation import suit_preparation
+        from hilander.training.inference import walk_points
+        from hilander.training.methods import find_method
 
+        method = find_method(self.method)
         points = read_points(X)
         labels, known = encode_known(y, len(points))
         check_trainable(labels)
-        as_published = self.method == "paper"  # which sees copies as it sees others
-        taught, labels = leave_copies_out(points[known], labels, show_all=as_published)
-        plan = make_plan(self, taught, labels)
-        check_enough(self, plan.rules.k, len(taught))
-        preparation = prepare(self, taught, labels, plan.rules.k)
-        folder = Path(checkpoint) if checkpoint is not None else None
-        learned = learn(preparation.apply_to_taught(taught), labels, plan, folder, self.verbose)
+        kept, labels = drop_equal_points(points[known], labels, keep=not method.merges_equal_rows)
+        plan = method.plan(self, kept, labels)
+        check_enough(self, plan.rules.k, len(kept))
+        preparation = method.prepare(self, kept, labels, plan)
+        folder = None if checkpoint is None else Path(checkpoint)
+        features = preparation.apply_to_training_set(kept)
+        learnt = method.learn(
+            features, labels, plan, checkpoint_folder=folder, verbose=self.verbose
+        )
         # From here on nothing fails: a fit that does leaves an earlier one as it was.
-        see_columns(self, X, points, reset=True)
-        self._keep(learned, preparation)
+        self._see_columns(X, points, reset=True)
+        self.model_ = replace(learnt, preparation=preparation, n_features=points.shape[1])
         if self.verbose:
-            print(describe_fit(self))
-        shown, copies = set_copies_aside(points, show_all=as_published)
-        prepared = suit_preparation(self, shown, self.rules_).apply(shown)
-        steps = self._walk(prepared, self.rules_)
-        self.hierarchy_ = Hierarchy.of_steps(restore_copies(steps, copies))
+            print(f"hilander: {self.model_.describe()}")
+        steps = walk_points(self.model_, points, replace(self.run_settings(), verbose=False))
+        self.hierarchy_ = Hierarchy.of_steps(steps)
         self.labels_ = self.hierarchy_.labels(-1)
         return self
 
@@ -223,10 +241,12 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         k, p_tau, decoder : optional
             In place of the trained model's own.
         graph : KnnGraph, optional
-            Your own graph, in place of a search; its k is used. Of `preparation_.apply(X)`: a model
-            may centre and map embeddings, and learned from neighbours in that space.
+            Your own graph, in place of a search; its k is used. It has to be a graph of
+            `preparation_.apply(X)`: a model may centre and map embeddings, and learned from
+            neighbours in that space.
         memory : str or int, optional
-            Most memory to take, such as "4GB"; an error says what would do if it does not.
+            Most memory to take, such as "4GB"; where that is too little, an error says how much is
+            enough.
 
         Returns
         -------
@@ -256,34 +276,45 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         early_stop, decoder : optional
             In place of the trained model's own.
         work : Work, optional
-            Notes what each stage takes; a `KeptWork` keeps it on disk, to go on after a kill.
+            Records what each stage takes; a `KeptWork` keeps it on disk, to go on after a kill.
 
         Returns
         -------
         steps : iterator of LevelStep
-            The input is checked at once, each level is worked out when it is asked for.
+            The input is checked at once; each level is computed when it is asked for.
         """
-        from hilander.hierarchy.budget import load_of, plan_memory
-        from hilander.training.plans import rules_for
-        from hilander.training.set_preparation import suit_preparation
+        from hilander.training.inference import walk_points
 
-        check_fitted(self)
+        self._check_fitted()
         points = read_points(X, getattr(self, "n_features_in_", None), as_stored=True)
-        see_columns(self, X, points, reset=False)
-        points, copies = set_copies_aside(
-            points, show_all=self.method == "paper" or graph is not None
+        self._see_columns(X, points, reset=False)
+        asked = {"k": k, "p_tau": p_tau, "early_stop": early_stop, "decoder": decoder}
+        settings = self.run_settings(asked, memory)
+        return walk_points(self.model_, points, settings, graph=graph, work=work)
+
+    def run_settings(
+        self, asked: Mapping[str, Any] | None = None, memory: str | int | None = None
+    ) -> RunSettings:
+        """How this estimator clusters a set, for `hilander.training.inference`.
+
+        Parameters
+        ----------
+        asked : mapping, optional
+            k, p_tau, early_stop, decoder, in place of the trained model's own.
+        memory : str or int, optional
+            As for `cluster`.
+        """
+        from hilander.training.inference import RunSettings
+
+        return RunSettings(
+            self.method,
+            asked or {},
+            adapt_k=self.k == "auto",
+            whiten=self.whiten,
+            memory=memory,
+            device=self.device,
+            verbose=self.verbose,
         )
-        rules = rules_for(
-            self, len(points), graph, k=k, p_tau=p_tau, early_stop=early_stop, decoder=decoder
-        )
-        folder = getattr(work, "folder", None)
-        plan = plan_memory(load_of(self, points, rules), memory, may_map=folder is not None)
-        prepared = plan.prepare(suit_preparation(self, points, rules, graph, work), points, folder)
-        search = partial(build_knn_graph, verbose=self.verbose, memory=plan.search)
-        steps = self._walk(
-            prepared, rules, graph=graph, search=search, work=work, memory=plan.score
-        )
-        return restore_copies(steps, copies)
 
     def predict(self, X: Any) -> IntArray:
         """Group embeddings and give the final partition.
@@ -310,10 +341,12 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
 
     def save(self, folder: str | Path) -> Path:
         """Write the model to a folder (safetensors and JSON), whole or not at all."""
-        from hilander.training.model_folder import save_model
+        from hilander import __version__
+        from hilander.training.model_folder import ModelFolder, write_model_folder
 
-        check_fitted(self)
-        save_model(self, Path(folder))
+        self._check_fitted()
+        stored = ModelFolder(self.model_, self.get_params(deep=False))
+        write_model_folder(stored, Path(folder), __version__)
         return Path(folder)
 
     @classmethod
@@ -326,19 +359,19 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         device : str
             Where to run it.
         """
-        from hilander.training.model_folder import load_model
+        from hilander.training.model_folder import read_model_folder
 
-        return load_model(cls, Path(folder), device)
+        return cls._from_folder(read_model_folder(Path(folder)), device)
 
     @classmethod
     def pretrained(cls, *, device: str = "auto") -> HiLander:
-        """The model in the box: ready to `cluster` what any embedder made, without labels.
+        """The pretrained model: ready to `cluster` the output of any embedder, without labels.
 
         Its card is `docs/model-card.md`. Where you have labels, `fit` does better.
         """
-        from hilander.training.model_folder import load_box
+        from hilander.linkage.storage import PRETRAINED
 
-        return load_box(cls, device)
+        return cls.load(PRETRAINED, device=device)
 
     @classmethod
     def from_reference(
@@ -374,20 +407,49 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         if k_reference < 2:
             raise SettingError(f"k_reference={k_reference} counts the node itself; use 2 or more")
         rules = Rules(k_reference - 1, p_tau, early_stop, as_released=True)
-        return import_reference(cls, Path(path), features, rules, device)
+        return cls._from_folder(import_reference(Path(path), features, rules), device)
 
-    def _keep(self, learned: Learned, preparation: Preparation | OwnPreparation) -> None:
-        self.network_, self.rules_ = learned.network, learned.rules
-        self.history_, self.summary_ = learned.history, learned.summary
-        self.preparation_ = preparation
+    @property
+    def network_(self) -> Any:
+        """The trained network."""
+        return self.model_.network
 
-    def _walk(self, points: FloatArray, rules: Rules, **how: Any) -> Iterator[LevelStep]:
-        from hilander.training.plans import make_scorer
+    @property
+    def rules_(self) -> Rules:
+        """k, p_tau and stopping, as chosen."""
+        return self.model_.rules
 
-        score = make_scorer(self.network_, self.device, rules, how.pop("memory", None))
-        if getattr(how.get("work"), "is_continued", False) and hasattr(score, "begin"):
-            score.begin(points)
-        return walk_levels(points, score, rules, **how)
+    @property
+    def preparation_(self) -> Preparation | PerSetPreparation:
+        """Normalisation, centring and a linear map, as learnt."""
+        return self.model_.preparation
+
+    @property
+    def history_(self) -> list[dict[str, Any]]:
+        """Losses of each epoch."""
+        return self.model_.history
+
+    @property
+    def summary_(self) -> dict[str, Any]:
+        """Counts and the validation table."""
+        return self.model_.summary
+
+    @classmethod
+    def _from_folder(cls, stored: ModelFolder, device: str) -> HiLander:
+        estimator = cls(**stored.parameters | {"device": device})
+        estimator.model_ = stored.model
+        if stored.model.n_features is not None:
+            estimator.n_features_in_ = stored.model.n_features
+        return estimator
+
+    def _check_fitted(self) -> None:
+        check_is_fitted(self, "model_", msg=_NOT_FITTED)
+
+    def _see_columns(self, X: Any, points: FloatArray, *, reset: bool) -> None:
+        """Learn, or compare, the number of features and their names, as scikit-learn does."""
+        if reset or hasattr(self, "n_features_in_"):
+            named = X if has_names(X) else points
+            validate_data(self, named, reset=reset, skip_check_array=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -150,7 +150,7 @@ def run(args: argparse.Namespace) -> int:
     from hilander.cli.kept_work import leave_work
     from hilander.estimator import HiLander
     from hilander.hierarchy.work import KeptWork
-    from hilander.linkage.storage import BOX
+    from hilander.linkage.storage import PRETRAINED
 
     check_probability("--p-tau", args.p_tau)
     if args.graph is not None and args.k is not None:
@@ -158,7 +158,7 @@ def run(args: argparse.Namespace) -> int:
     budget = None if args.memory is None else parse_memory(args.memory)
     check_output_folder(args.output, "run")
     log = Log()
-    model = HiLander.load(args.model or BOX, device=args.device)
+    model = HiLander.load(args.model or PRETRAINED, device=args.device)
     model.verbose = not args.quiet
     model.whiten = read_whiten(model, args)
     log.note("load_model")
@@ -172,7 +172,7 @@ def run(args: argparse.Namespace) -> int:
     settings = {
         "k": log.first.graph.k if log.first else model.rules_.k,
         "p_tau": model.rules_.p_tau if args.p_tau is None else args.p_tau,
-        "p_tau_rise": model.rules_.p_tau_rise if args.p_tau is None else 0.0,
+        "p_tau_slope": model.rules_.p_tau_slope if args.p_tau is None else 0.0,
         "decoder": args.decoder or model.rules_.decoder,
         "early_stop": model.rules_.early_stop if args.early_stop is None else args.early_stop,
         "graph": args.graph,
@@ -193,11 +193,11 @@ def run(args: argparse.Namespace) -> int:
         log.work.remove()
     if not args.quiet:
         report(hierarchy, log)
-        applied = tell_p_tau(log, settings["p_tau"])
+        applied = describe_p_tau(log, settings["p_tau"])
         print(f"model: {settings['model']}{applied}, embeddings {prepared}; run: {args.output}")
         whitened = "whitened" in prepared
         remark = remark_on_sizes(
-            hierarchy, file.features, in_the_box=args.model is None, whitened=whitened
+            hierarchy, file.features, is_pretrained=args.model is None, whitened=whitened
         )
         for line in filter(None, (remark, replaced)):
             print(line)
@@ -238,7 +238,7 @@ def describe_replaced(folder: Path) -> str:
     return line + (f"; its review in {review.parent} is kept" if review.is_file() else "")
 
 
-def tell_p_tau(log: Log, asked: float) -> str:
+def describe_p_tau(log: Log, asked: float) -> str:
     """The threshold of the points, and from where the sizes have moved it."""
     if log.first is None:
         return ""
@@ -250,9 +250,9 @@ def tell_p_tau(log: Log, asked: float) -> str:
 
 def read_whiten(model: HiLander, args: argparse.Namespace) -> Any:
     """What is asked for, of a model that prepares each set by itself."""
-    from hilander.embeddings.preparation import OwnPreparation
+    from hilander.embeddings.preparation import PerSetPreparation
 
-    if args.whiten != "auto" and not isinstance(model.preparation_, OwnPreparation):
+    if args.whiten != "auto" and not isinstance(model.preparation_, PerSetPreparation):
         raise SettingError(
             f"--whiten {args.whiten} is for the model in the box, {args.model} prepares embeddings "
             "as it learnt to; leave it out"
@@ -266,20 +266,19 @@ def cluster_file(
     """Group the embeddings of a file, noting the levels; a long run tells and keeps its work."""
     from hilander.cli.kept_work import start_work
     from hilander.graph.knn_graph import KnnGraph
-    from hilander.hierarchy.budget import LONG_RUN, describe_estimate, load_of, plan_memory
+    from hilander.hierarchy.budget import LONG_RUN, describe_estimate
     from hilander.hierarchy.hierarchy import Hierarchy
     from hilander.hierarchy.work import Work
-    from hilander.training.plans import rules_for
+    from hilander.training.inference import plan_run
 
     graph = None if args.graph is None else KnnGraph.load(args.graph)
     asked = {name: getattr(args, name) for name in ("k", "p_tau", "early_stop", "decoder")}
     if len(file.features) >= LONG_RUN or args.memory is not None:
-        rules = rules_for(model, len(file.features), graph, **asked)
-        load = load_of(model, file.features, rules)
-        plan = plan_memory(load, args.memory, may_map=True)
+        settings = model.run_settings(asked, args.memory)
+        plan = plan_run(model.model_, file.features, settings, graph, may_map=True)
         if not args.quiet and len(file.features) >= LONG_RUN:
-            print(describe_estimate(load, plan), flush=True)
-        log.work = start_work(args, file, rules, plan)
+            print(describe_estimate(plan.load, plan.memory), flush=True)
+        log.work = start_work(args, file, plan.rules, plan.memory)
     log.work = log.work or Work()
     steps = model.walk(file.features, graph=graph, memory=args.memory, work=log.work, **asked)
     log.note("prepare")

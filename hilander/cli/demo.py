@@ -193,7 +193,7 @@ def score_demo(model: HiLander, hierarchy: Hierarchy, data: GlyphData, start: fl
     from hilander.metrics.report import score_clustering, score_levels
 
     preparation = model.preparation_
-    known = preparation.apply_to_taught(data.train_features)
+    known = preparation.apply_to_training_set(data.train_features)
     threshold = choose_threshold(known, data.train_labels)
     baseline = cluster_by_threshold(preparation.apply(data.test_features), threshold)
     levels = score_levels(hierarchy, data.test_labels)

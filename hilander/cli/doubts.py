@@ -75,14 +75,14 @@ def list_doubts(folder: Path, top: int) -> dict[str, list[dict[str, Any]]]:
         Each dict has the keys `COLUMNS`.
     """
     from hilander.cli.score import read_run_ids
-    from hilander.hierarchy.doubts import find_doubtful_merges, find_likely_pairs
+    from hilander.hierarchy.doubts import find_doubtful_merges, find_merge_candidates
     from hilander.hierarchy.hierarchy import Hierarchy
     from hilander.hierarchy.storage import load_scored_graph
 
     hierarchy = Hierarchy.load(folder)
     graph, scores = load_scored_graph(folder)
     ids = read_run_ids(folder)
-    pairs = find_likely_pairs(hierarchy, graph.neighbours, scores.linkage, top)
+    pairs = find_merge_candidates(hierarchy, graph.neighbours, scores.linkage, top)
     return {
         "merge": describe_doubts(find_doubtful_merges(hierarchy, top), "merge", hierarchy, ids),
         "split": describe_doubts(pairs, "split", hierarchy, ids),

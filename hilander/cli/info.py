@@ -29,9 +29,9 @@ MEANINGS = {
     "dim": "width of the embeddings",
     "hidden": "width of the network",
     "members": "small networks whose mean decides",
-    "beside_others": "whether it sees the sizes of clusters beside those of the whole set",
-    "few_points": "sets of up to so many points have a network of their own",
-    "in_context": "whether it judges merges in the context of the whole set",
+    "relative_sizes": "whether it sees the sizes of clusters beside those of the whole set",
+    "small_set_points": "sets of up to so many points have a network of their own",
+    "set_context": "whether it judges merges in the context of the whole set",
     "features": "what a node shows the network: its peak's feature, the mean, or both",
     "encoder": "how a node is mixed with its neighbours",
     "layers": "of the encoder",
@@ -40,7 +40,7 @@ MEANINGS = {
     "epochs": "passes over the training set",
     "looks": "at points and at clusters, each trained for so many epochs",
     "draws": "of the training sets; each taught some of the members",
-    "adviser": "a model that is asked about each link as well",
+    "prior": "a model that is asked about each link as well",
     "own_weight": "of what was learned, beside the adviser's",
     "n_validation_identities": "held out to choose what is automatic",
     "validation_bcubed_f": "of the identities held out",
@@ -81,9 +81,9 @@ def find_named(path: Path) -> Path:
     """The path itself, or that of the model in the box, which goes by the name of box."""
     if name_model(str(path)) is not None:
         return path
-    from hilander.linkage.storage import BOX
+    from hilander.linkage.storage import PRETRAINED
 
-    return BOX
+    return PRETRAINED
 
 
 def describe(path: Path) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def _describe_model(path: Path) -> dict[str, Any]:
 
     model = HiLander.load(path)
     network, summary = model.network_.settings, model.summary_
-    told_else = {"dim", "adviser", "own_weight"}
+    told_else = {"dim", "prior", "own_weight"}
     facts = {
         "kind": "model",
         "path": str(path),
@@ -152,7 +152,7 @@ def _describe_model(path: Path) -> dict[str, Any]:
         "n_points",
         "n_identities",
         "n_validation_identities",
-        "adviser",
+        "prior",
         "own_weight",
         "imported_from",
     ):
@@ -166,9 +166,12 @@ def _describe_model(path: Path) -> dict[str, Any]:
 
 def _count_epochs(history: list[dict[str, Any]]) -> dict[str, int]:
     """Epochs; of a network of several looks those of one look, and how many looks there are."""
-    by_look = Counter((record.get("draw"), record.get("look")) for record in history)
-    epochs, looks = max(by_look.values(), default=0), {look for _, look in by_look}
-    return {"epochs": epochs} | ({"looks": len(looks)} if len(looks) > 1 else {})
+    by_classifier = Counter((record.get("draw"), record.get("look")) for record in history)
+    epochs, classifiers = (
+        max(by_classifier.values(), default=0),
+        {look for _, look in by_classifier},
+    )
+    return {"epochs": epochs} | ({"looks": len(classifiers)} if len(classifiers) > 1 else {})
 
 
 def _describe_run(path: Path) -> dict[str, Any]:

@@ -111,4 +111,4 @@ def check_probability(name: str, value: Any) -> None:
 
 def name_model(text: str) -> Path | None:
     """The folder of a model; None for the word box, unless there is a folder of that name."""
-    return None if text == "box" and not Path(text).exists() else Path(text)
+    return None if text == "pretrained" and not Path(text).exists() else Path(text)

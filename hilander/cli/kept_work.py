@@ -17,7 +17,7 @@ from hilander.hierarchy import budget
 from hilander.hierarchy.work import KeptWork, Work
 from hilander.io.files import EmbeddingFile
 from hilander.io.writing import sweep_temporaries
-from hilander.linkage.storage import BOX
+from hilander.linkage.storage import PRETRAINED
 
 if TYPE_CHECKING:
     from hilander.hierarchy.rules import Rules
@@ -84,7 +84,7 @@ def take_fingerprint(
     """What has to be the same for kept work to be of this run."""
     model = {
         path.name: _digest_file(path)
-        for path in sorted(Path(args.model or BOX).iterdir())
+        for path in sorted(Path(args.model or PRETRAINED).iterdir())
         if path.name in ("weights.safetensors", "model.json")
     }
     return {

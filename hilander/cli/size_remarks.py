@@ -17,7 +17,7 @@ LABELS = "train with labels of such embeddings (hilander train)"
 
 
 def remark_on_sizes(
-    hierarchy: Hierarchy, points: npt.NDArray[Any], *, in_the_box: bool, whitened: bool
+    hierarchy: Hierarchy, points: npt.NDArray[Any], *, is_pretrained: bool, whitened: bool
 ) -> str:
     """One line if the final clusters look as if something were wrong, and what to do; else empty.
 
@@ -33,7 +33,7 @@ def remark_on_sizes(
     """
     if hierarchy.n_points <= FEWEST_POINTS:
         return ""
-    whiten = f", --whiten {'no' if whitened else 'yes'}" if in_the_box else ""
+    whiten = f", --whiten {'no' if whitened else 'yes'}" if is_pretrained else ""
     n_alone = int((hierarchy.sizes() == 1).sum())
     if n_alone > MOST_ALONE * hierarchy.n_points:
         return (

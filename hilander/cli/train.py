@@ -160,14 +160,14 @@ def _add_learning(group: Any) -> None:
     group.add_argument(
         "--start",
         default="auto",
-        metavar="{auto,box,nothing} or FOLDER",
+        metavar="{auto,pretrained,none} or FOLDER",
         help="what training begins with: box is the model in the box, nothing chance weights, "
         "FOLDER a model of yours (evidence; default: auto, which is nothing)",
     )
     group.add_argument(
-        "--adviser",
+        "--prior",
         default="auto",
-        metavar="{auto,box,nothing} or FOLDER",
+        metavar="{auto,pretrained,none} or FOLDER",
         help="a model that is asked besides the one that is trained, the less the more there is "
         "to learn from, and not below a weight of a quarter (evidence; default: auto, which is "
         "box)",
@@ -255,7 +255,7 @@ def make_model(args: argparse.Namespace) -> HiLander:
         whiten=AUTO_YES_NO[args.whiten],
         learning=make_learning(args),
         start=args.start,
-        adviser=args.adviser,
+        prior=args.prior,
         val_fraction=args.val_fraction,
         tune_k=args.tune_k,
         early_stop=args.early_stop,
@@ -276,7 +276,7 @@ def settle_paper_options(args: argparse.Namespace) -> None:
                 f"{option} is for --method paper, got --method {args.method}; leave it out or "
                 "add --method paper"
             )
-    for name in ("start", "adviser"):
+    for name in ("start", "prior"):
         if args.method == "paper" and (asked := getattr(args, name)) != "auto":
             raise SettingError(
                 f"--{name} {asked} is for --method evidence, got --method paper; leave it out"

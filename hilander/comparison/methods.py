@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from hilander.arrays.rows import IntArray
-from hilander.comparison.rival import Axis, Method, Params, Problem
-from hilander.comparison.rivals.registry import PEERS
+from hilander.comparison.rival import Axis, Params, Problem, Rival
+from hilander.comparison.rivals.registry import RIVALS
 from hilander.errors import SettingError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _memory(n: int, d: int, k: int) -> int:
 
 _P_TAU = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98)
 
-LANDER = Method(
+LANDER = Rival(
     name="LANDER",
     family="paper",
     cluster=cluster_first_level,
@@ -90,7 +90,7 @@ LANDER = Method(
     varies=True,
     memory=_memory,
 )
-HI_LANDER = Method(
+HI_LANDER = Rival(
     name="Hi-LANDER (paper)",
     family="paper",
     cluster=cluster_levels,
@@ -100,7 +100,7 @@ HI_LANDER = Method(
     varies=True,
     memory=_memory,
 )
-DEFAULT = Method(
+DEFAULT = Rival(
     name="hilander (default)",
     family="ours",
     cluster=cluster_default,
@@ -110,13 +110,13 @@ DEFAULT = Method(
     memory=_memory,
 )
 
-METHODS: dict[str, Method] = {
-    **PEERS,
+METHODS: dict[str, Rival] = {
+    **RIVALS,
     **{method.name: method for method in (LANDER, HI_LANDER, DEFAULT)},
 }
 
 
-def choose_methods(names: Sequence[str] | None) -> list[Method]:
+def choose_methods(names: Sequence[str] | None) -> list[Rival]:
     """The methods of some names, in the registry's order; all for None.
 
     A name is matched without regard to case, spaces and punctuation.

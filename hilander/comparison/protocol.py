@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hilander.arrays.rows import BoolArray, FloatArray, IntArray
-from hilander.comparison.rival import Axis, Method, Params, Problem, noise_to_singletons
+from hilander.comparison.rival import Axis, Params, Problem, Rival, noise_to_singletons
 from hilander.errors import LabelError
 from hilander.graph.knn_graph import KnnGraph
 from hilander.knn.search import build_knn_graph
@@ -49,9 +49,7 @@ def make_graph(features: FloatArray, k: int = SHARED_K) -> KnnGraph:
     return build_knn_graph(features, min(k, len(features) - 1), recall=1.0)
 
 
-def tune_method(
-    method: Method, train: Problem, labels: IntArray, tell: Tell | None = None
-) -> Tuned:
+def tune_method(method: Rival, train: Problem, labels: IntArray, tell: Tell | None = None) -> Tuned:
     """Choose a method's settings by the mean of pairwise and BCubed F.
 
     A method that learns from labels is fitted on 80 % of the identities; then it clusters all
@@ -140,7 +138,7 @@ def next_between(
 class _Trial:
     """Tries settings, keeping what several settings share."""
 
-    def __init__(self, method: Method, train: Problem, labels: IntArray) -> None:
+    def __init__(self, method: Rival, train: Problem, labels: IntArray) -> None:
         self.method, self.train = method, train
         self.labels: IntArray = np.unique(labels, return_inverse=True)[1].astype(np.int64)
         self.seen_from: BoolArray | None = None

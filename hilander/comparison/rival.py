@@ -69,7 +69,7 @@ def _no_start(problem: Problem, fitted: Any, params: Params) -> Any:
 
 
 @dataclass(frozen=True)
-class Method:
+class Rival:
     """A way to cluster, with all that a fair comparison must know of it.
 
     Parameters

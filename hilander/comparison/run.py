@@ -19,7 +19,7 @@ from tqdm import tqdm
 from hilander import __version__
 from hilander.comparison.pair import Pair, StoredPair
 from hilander.comparison.protocol import SHARED_K
-from hilander.comparison.rival import Method
+from hilander.comparison.rival import Rival
 from hilander.comparison.rows import Row, append_rows, current_commit, describe_machine
 from hilander.comparison.runner import Limits, run_limited
 from hilander.comparison.worker import REGISTRY, Job
@@ -110,7 +110,7 @@ def _describe_end(rows: Sequence[Row]) -> str:
 
 
 def compare_methods(
-    pair: Pair, methods: Sequence[Method], plan: Plan, progress: Progress | None = None
+    pair: Pair, methods: Sequence[Rival], plan: Plan, progress: Progress | None = None
 ) -> list[Row]:
     """Tune, fit and run methods on a pair.
 
@@ -136,7 +136,7 @@ def compare_methods(
         stored = StoredPair.write(pair, _make(folder / "data"))
         progress.running.clear()
 
-        def run_one(method: Method) -> list[Row]:
+        def run_one(method: Rival) -> list[Row]:
             rows = _run_method(pair, method, plan, stored, progress)
             if plan.rows is not None:
                 with progress.lock:
@@ -153,7 +153,7 @@ def compare_methods(
 
 
 def _run_method(
-    pair: Pair, method: Method, plan: Plan, stored: StoredPair, progress: Progress
+    pair: Pair, method: Rival, plan: Plan, stored: StoredPair, progress: Progress
 ) -> list[Row]:
     blank = _blank_row(pair, method)
     try:
@@ -180,7 +180,7 @@ def _run_method(
     return [replace(missing, seed=seed) if row is None else row for seed, row in enumerate(rows)]
 
 
-def refuse_memory(method: Method, pair: Pair, limits: Limits) -> str | None:
+def refuse_memory(method: Rival, pair: Pair, limits: Limits) -> str | None:
     """Why a method cannot fit, judged before it starts; None if it can."""
     n_points = max(len(pair.train), len(pair.test))
     wanted = method.memory(n_points, pair.test.shape[1], SHARED_K)
@@ -210,7 +210,7 @@ def _result_row(blank: Row, pair: Pair, output: Path, seed: int) -> Row | None:
     )
 
 
-def _blank_row(pair: Pair, method: Method) -> Row:
+def _blank_row(pair: Pair, method: Rival) -> Row:
     return Row(
         dataset=pair.name,
         dataset_hash=pair.digest,

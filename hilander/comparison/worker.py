@@ -22,7 +22,7 @@ import numpy as np
 
 from hilander.comparison.pair import StoredPair
 from hilander.comparison.protocol import tune_method
-from hilander.comparison.rival import Method, Problem, noise_to_singletons
+from hilander.comparison.rival import Problem, Rival, noise_to_singletons
 from hilander.errors import SettingError
 from hilander.io.writing import write_atomically, write_json
 
@@ -53,10 +53,10 @@ class Job:
     registry: str = REGISTRY
 
 
-def find_method(registry: str, name: str) -> Method:
+def find_method(registry: str, name: str) -> Rival:
     """Look a method up in a registry named ``module:name``."""
     module, _, attribute = registry.partition(":")
-    methods: Mapping[str, Method] = getattr(importlib.import_module(module), attribute)
+    methods: Mapping[str, Rival] = getattr(importlib.import_module(module), attribute)
     if name not in methods:
         raise SettingError(f"method {name!r} is not in {registry}; use one of {', '.join(methods)}")
     return methods[name]

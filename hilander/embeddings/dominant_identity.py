@@ -39,7 +39,7 @@ _NEAREST = 1, 3  # ranks at which that is looked at
 Numbers = npt.NDArray[np.float64]
 
 
-def leave_crowds_out(points: npt.NDArray[Any]) -> IntArray | None:
+def exclude_dominant_identity(points: npt.NDArray[Any]) -> IntArray | None:
     """Rows of the points, or of a sample, that are of no crowd; None where there is no crowd.
 
     Beside a single other identity, as many of the crowd as of that are left.
@@ -56,8 +56,8 @@ def leave_crowds_out(points: npt.NDArray[Any]) -> IntArray | None:
     rows = _sample(len(points), _SAMPLE)
     unit = exact_unit_rows(np.asarray(points[rows], dtype=np.float32))
     left, inside = np.arange(len(rows)), np.arange(0)
-    while (crowd := find_crowd(unit[left])) is not None:
-        inside, left = left[crowd], left[~crowd]
+    while (dominant := find_dominant_identity(unit[left])) is not None:
+        inside, left = left[dominant], left[~dominant]
     if len(left) == len(rows):
         return None
     if stands_out(unit[left], unit[inside]) and is_one_cloud(unit[left]):
@@ -66,7 +66,7 @@ def leave_crowds_out(points: npt.NDArray[Any]) -> IntArray | None:
     return rows[left] if len(left) < len(rows) else None
 
 
-def thin_crowd_out(codes: IntArray) -> IntArray | None:
+def subsample_dominant_identity(codes: IntArray) -> IntArray | None:
     """Rows with as few of a labelled crowd as others have on average; None without a crowd.
 
     Parameters
@@ -75,17 +75,17 @@ def thin_crowd_out(codes: IntArray) -> IntArray | None:
         Identity of each point, from 0 without a gap.
     """
     size = np.bincount(codes)
-    crowd = int(size.argmax())
-    if len(size) < 2 or size[crowd] < _LEAST_SHARE * len(codes):
+    dominant = int(size.argmax())
+    if len(size) < 2 or size[dominant] < _LEAST_SHARE * len(codes):
         return None
-    usual = max(1, round((len(codes) - size[crowd]) / (len(size) - 1)))
-    if usual >= size[crowd]:
+    usual = max(1, round((len(codes) - size[dominant]) / (len(size) - 1)))
+    if usual >= size[dominant]:
         return None
-    inside = np.flatnonzero(codes == crowd)
-    return np.union1d(inside[_sample(len(inside), usual)], np.flatnonzero(codes != crowd))
+    inside = np.flatnonzero(codes == dominant)
+    return np.union1d(inside[_sample(len(inside), usual)], np.flatnonzero(codes != dominant))
 
 
-def is_crowd_alone(points: npt.NDArray[Any], cosine: float, strangers: float) -> bool:
+def is_single_identity(points: npt.NDArray[Any], cosine: float, between_cosine: float) -> bool:
     """Whether a set is one identity altogether, for those who know how alike strangers are.
 
     Parameters
@@ -95,12 +95,12 @@ def is_crowd_alone(points: npt.NDArray[Any], cosine: float, strangers: float) ->
     cosine, strangers : float
         That of two usual points of the set, and that of two identities of the same embedder.
     """
-    if cosine - strangers < _LEAST_RISE * (1 - strangers):
+    if cosine - between_cosine < _LEAST_RISE * (1 - between_cosine):
         return False
     return is_one_cloud(_take(points, _COMPARED))
 
 
-def find_crowd(unit: Numbers) -> BoolArray | None:
+def find_dominant_identity(unit: Numbers) -> BoolArray | None:
     """Which points are the crowd, shape (n_points,); None where there is none.
 
     Parameters
@@ -112,10 +112,10 @@ def find_crowd(unit: Numbers) -> BoolArray | None:
         return None
     to_mean = unit @ unit.mean(axis=0)
     inside = to_mean > split_in_two(to_mean)
-    crowd, others = unit[inside], unit[~inside]
-    if len(crowd) < max(_FEWEST, _LEAST_SHARE * len(unit)) or len(others) < _FEWEST_OTHERS:
+    dominant, others = unit[inside], unit[~inside]
+    if len(dominant) < max(_FEWEST, _LEAST_SHARE * len(unit)) or len(others) < _FEWEST_OTHERS:
         return None
-    return inside if stands_out(crowd, others) and is_one_cloud(crowd) else None
+    return inside if stands_out(dominant, others) and is_one_cloud(dominant) else None
 
 
 def split_in_two(values: Numbers) -> float:
@@ -128,13 +128,13 @@ def split_in_two(values: Numbers) -> float:
     return float(ordered[best] + ordered[best + 1]) / 2
 
 
-def stands_out(crowd: Numbers, others: Numbers) -> bool:
+def stands_out(dominant: Numbers, others: Numbers) -> bool:
     """Whether points are far more alike than others are, and no more like those than they are.
 
     Others who are one identity are alike, too; then a pair of both kinds is what is not.
     """
-    within, outside = _mean_cosine(crowd), _mean_cosine(others)
-    across = float(crowd.mean(axis=0) @ others.mean(axis=0))
+    within, outside = _mean_cosine(dominant), _mean_cosine(others)
+    across = float(dominant.mean(axis=0) @ others.mean(axis=0))
     strange = min(outside, across)
     rise = within - strange
     return rise >= _LEAST_RISE * (1 - strange) and across - outside <= _MOST_SHARED * rise

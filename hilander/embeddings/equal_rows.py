@@ -14,7 +14,7 @@ _BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 @dataclass(frozen=True, eq=False)
-class Copies:
+class EqualRows:
     """Groups of equal rows.
 
     Parameters
@@ -40,7 +40,7 @@ class Copies:
         return np.diff(self.starts)
 
 
-def find_copies(features: npt.NDArray[Any]) -> Copies | None:
+def find_equal_rows(features: npt.NDArray[Any]) -> EqualRows | None:
     """Group equal rows; None if no two rows are equal.
 
     Parameters
@@ -66,7 +66,7 @@ def find_copies(features: npt.NDArray[Any]) -> Copies | None:
         return None
     members = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[members], np.arange(len(first) + 1))
-    return Copies(first, group, members, starts)
+    return EqualRows(first, group, members, starts)
 
 
 def _hash_rows(features: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
@@ -82,14 +82,14 @@ def _hash_rows(features: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     return codes
 
 
-def spread_to_copies(
-    copies: Copies, neighbours: IntArray, affinity: FloatArray, k: int
+def expand_equal_rows(
+    copies: EqualRows, neighbours: IntArray, affinity: FloatArray, k: int
 ) -> tuple[IntArray, FloatArray]:
     """Give every row the neighbours of its group: its copies, then the neighbours' members.
 
     Parameters
     ----------
-    copies : Copies of n_rows rows in n_groups groups
+    copies : EqualRows of n_rows rows in n_groups groups
     neighbours : ndarray of shape (n_groups, width)
         Groups near each group, itself first.
     affinity : ndarray of shape (n_groups, width), float32

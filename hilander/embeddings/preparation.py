@@ -36,7 +36,10 @@ from hilander.arrays.rows import (
     read_rows,
     row_blocks,
 )
-from hilander.embeddings.dominant_identity import leave_crowds_out, thin_crowd_out
+from hilander.embeddings.dominant_identity import (
+    exclude_dominant_identity,
+    subsample_dominant_identity,
+)
 from hilander.embeddings.labels import encode_labels
 from hilander.errors import EmbeddingError, SettingError
 
@@ -76,14 +79,14 @@ class Preparation:
     mean: FloatArray | None
     normalise: bool = True
     transform: FloatArray | None = None
-    for_taught: FloatArray | None = None
+    training_transform: FloatArray | None = None
     is_metric: bool = False
     own: bool = False
-    whitens_own: bool = False
+    whitens_each_set: bool = False
 
     def __post_init__(self) -> None:
         self._check_map("transform")
-        self._check_map("for_taught")
+        self._check_map("training_transform")
         if self.mean is None:
             return
         mean = np.ascontiguousarray(self.mean, dtype=np.float32)
@@ -143,11 +146,11 @@ class Preparation:
             drop_pages(X)
         return prepared
 
-    def apply_to_taught(self, X: FloatArray) -> FloatArray:
+    def apply_to_training_set(self, X: FloatArray) -> FloatArray:
         """Prepare the embeddings that all this was learnt from, to learn more from them."""
-        if self.for_taught is None:
+        if self.training_transform is None:
             return self.apply(X)
-        return replace(self, transform=self.for_taught).apply(X)
+        return replace(self, transform=self.training_transform).apply(X)
 
     def _prepare(self, raw: FloatArray) -> npt.NDArray[Any]:
         block = exact_unit_rows(raw) if self.normalise else raw.astype(np.float64)
@@ -184,15 +187,15 @@ class Preparation:
     def _describe_map(self) -> str:
         if self.transform is not None and self.is_metric:
             return ", mapped by a metric learnt from identities"
-        within = "its own clusters" if self.own or self.whitens_own else "identities"
+        within = "its own clusters" if self.own or self.whitens_each_set else "identities"
         whitened = f", whitened within {within}"
         if self.transform is not None:
             return whitened
-        return f"{whitened} where that helps" if self.whitens_own else ""
+        return f"{whitened} where that helps" if self.whitens_each_set else ""
 
 
 @dataclass(frozen=True)
-class OwnPreparation:
+class PerSetPreparation:
     """Learns anew how to prepare each set: what a model that belongs to no embedder does.
 
     Attributes
@@ -207,7 +210,7 @@ class OwnPreparation:
         """Learn from the rows of X, without labels, how to prepare them, and do so."""
         return learn_preparation(X, self.centre).apply(X, out=out)
 
-    apply_to_taught = apply  # it was learnt from no others
+    apply_to_training_set = apply  # it was learnt from no others
 
     def describe(self) -> str:
         """Say in words what is done to embeddings."""
@@ -249,7 +252,7 @@ def learn_preparation(
     if centre != "auto" and not isinstance(centre, bool | np.bool_):
         raise SettingError(f'got centre={centre!r}, expected True, False or "auto"; choose one')
     _refuse_zero_rows(X)
-    if centre is not False and (chosen := _leave_crowds_out(X, labels)) is not None:
+    if centre is not False and (chosen := _exclude_dominant_identity(X, labels)) is not None:
         X = np.asarray(X[chosen], dtype=np.float32)
         labels = None if labels is None else np.asarray(labels)[chosen]
     if centre == "auto":
@@ -263,11 +266,11 @@ def learn_preparation(
     return Preparation((total / len(X)).astype(np.float32), normalise)
 
 
-def _leave_crowds_out(X: FloatArray, labels: IntArray | None) -> IntArray | None:
+def _exclude_dominant_identity(X: FloatArray, labels: IntArray | None) -> IntArray | None:
     """Rows that show what all have in common; None for all rows."""
     if labels is None:
-        return leave_crowds_out(X)
-    return thin_crowd_out(encode_labels(labels, len(X))[0])
+        return exclude_dominant_identity(X)
+    return subsample_dominant_identity(encode_labels(labels, len(X))[0])
 
 
 def mean_pair_cosine(X: FloatArray, labels: IntArray | None = None) -> float:

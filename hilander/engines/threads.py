@@ -37,7 +37,7 @@ class Workers:
 
 
 @contextmanager
-def hire_workers(*, alone: bool = False, product: int = PRODUCT) -> Iterator[Workers]:
+def open_workers(*, alone: bool = False, product: int = PRODUCT) -> Iterator[Workers]:
     """As many workers as the matrix products would use threads, each product in one thread.
 
     Products of cache-sized blocks gain little from a second thread, and what is done with them

@@ -13,7 +13,7 @@ from hilander.explorer.actions import prepare_action
 from hilander.explorer.carry import Carried, carry_over
 from hilander.explorer.grouping import Grouping, group_by_level, group_by_review
 from hilander.explorer.map_layout import MapLayout, build_map
-from hilander.explorer.review_queue import Question, doubtful_merges, likely_pairs, question_of
+from hilander.explorer.review_queue import Question, doubtful_merges, merge_candidates, question_of
 from hilander.explorer.review_state import REDO, UNDO, Event, ReviewState, effective
 from hilander.explorer.run import Run
 from hilander.explorer.store import Base, ReviewStore
@@ -153,7 +153,7 @@ class Explorer:
     @property
     def pairs(self) -> list[Question]:
         """Clusters that look like one identity, the likeliest first."""
-        found: list[Question] = self._once("pairs", lambda: likely_pairs(self.run))
+        found: list[Question] = self._once("pairs", lambda: merge_candidates(self.run))
         return found
 
     @property

@@ -12,7 +12,7 @@ from hilander.hierarchy.doubts import (
     Doubt,
     doubt_merge,
     find_doubtful_merges,
-    find_likely_pairs,
+    find_merge_candidates,
 )
 
 # A question is a doubt that is put to the reviewer; its key is what requests and the log name.
@@ -24,11 +24,11 @@ def doubtful_merges(run: Run) -> list[Question]:
     return find_doubtful_merges(run.hierarchy)
 
 
-def likely_pairs(run: Run) -> list[Question]:
+def merge_candidates(run: Run) -> list[Question]:
     """Rank the pairs of clusters of the last level that look like one identity."""
     if run.graph is None:
         return []
-    return find_likely_pairs(run.hierarchy, run.graph.neighbours, run.graph.linkage)
+    return find_merge_candidates(run.hierarchy, run.graph.neighbours, run.graph.linkage)
 
 
 def pair_question(base: Grouping, a: int, b: int) -> Question:

@@ -84,6 +84,6 @@ def score_by_labels(graph: KnnGraph, labels: IntArray) -> EdgeScores:
     return EdgeScores(linkage, edge_density(graph.affinity, linkage))
 
 
-def join_copies(graph: KnnGraph, linkage: FloatArray) -> FloatArray:
+def join_equal_rows(graph: KnnGraph, linkage: FloatArray) -> FloatArray:
     """The same linkage, but 1 on edges between exact copies, which are one identity for certain."""
     return np.where(graph.affinity >= COPY_AFFINITY, np.float32(1), linkage)

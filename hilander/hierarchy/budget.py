@@ -11,19 +11,15 @@ import time
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from hilander.arrays.rows import FloatArray, is_mapped
-from hilander.embeddings.preparation import OwnPreparation, Preparation
+from hilander.embeddings.preparation import PerSetPreparation, Preparation
 from hilander.errors import SettingError
 from hilander.io.memory import format_memory, parse_memory
-
-if TYPE_CHECKING:
-    from hilander.estimator import HiLander
-    from hilander.hierarchy.rules import Rules
 
 Store = Literal["float32", "float16", "mapped"]
 LONG_RUN = 50_000  # points from which on an estimate is told and work is kept
@@ -37,20 +33,43 @@ _POINT = 120  # labels, parents, densities and the rows of the table, for each p
 _LISTS = 20  # candidates of the search and the graph made of them, for each edge
 _SEARCH_BLOCKS = 0.55e6  # for each square of k: candidates of the blocks at work
 _SEARCH_POINT = 100
-_EVIDENCE = 85  # what the default method sees of an edge at a time
-_SCORE_BLOCKS = {"paper": 120e6, "evidence": 80e6}
 _MOST_MAPS = 2**31  # the paper's network keeps two maps of the nodes while they are this small
-_DECODE = {"paper": 12, "evidence": 60}  # for each edge
 # Seconds of all levels for a million points of 128 features at k = 10, where matrix products run at
 # _REFERENCE operations a second.
 _REFERENCE = 100e9
 _EXACT_UP_TO = 30_000
 _EFFICIENCY = 0.4  # of an exact search, of what a plain matrix product reaches
 _SEARCH_SECONDS, _SEARCH_GROWTH = 83.0, 1.35
-_SCORE_SECONDS = {"paper": 48.0, "evidence": 62.0}
-_DECODE_SECONDS = {"paper": 0.3, "evidence": 9.0}
-_POOL_SECONDS = {"paper": 0.6, "evidence": 3.0}
 _OTHER_SECONDS = 4.0  # preparing and writing
+
+
+@dataclass(frozen=True)
+class MethodCost:
+    """What a method's scoring, decoding and pooling cost.
+
+    Bytes are measured; seconds are for a million points of 128 features at k = 10 on the reference
+    machine, all levels together.
+
+    Parameters
+    ----------
+    node_map : float
+        Bytes of one map that scoring keeps of each node.
+    edge_features : float
+        Bytes of what scoring holds for each edge.
+    score_blocks : float
+        Bytes of the blocks that are scored at a time.
+    decode_edge : float
+        Bytes of decoding, for each edge.
+    score_seconds, decode_seconds, pool_seconds : float
+    """
+
+    node_map: float
+    edge_features: float
+    score_blocks: float
+    decode_edge: float
+    score_seconds: float
+    decode_seconds: float
+    pool_seconds: float
 
 
 @dataclass(frozen=True)
@@ -60,9 +79,7 @@ class Load:
     Parameters
     ----------
     n_points, dim, k : int
-    method : {"evidence", "paper"}
-    hidden : int
-        Width of the network.
+    cost : MethodCost
     given : int
         Bytes that the input itself holds in memory; 0 for a mapped file.
     """
@@ -70,8 +87,7 @@ class Load:
     n_points: int
     dim: int
     k: int
-    method: str = "evidence"
-    hidden: int = 64
+    cost: MethodCost
     given: int = 0
 
     def features(self, store: Store) -> float:
@@ -80,7 +96,7 @@ class Load:
 
     def maps(self, *, frugal: bool) -> float:
         """Bytes of what the paper's network keeps of each node; 0 for the default method."""
-        one = 2.0 * self.n_points * self.hidden if self.method == "paper" else 0.0
+        one = self.cost.node_map * self.n_points
         return one if frugal or 2 * one > _MOST_MAPS else 2 * one
 
     def search(self) -> float:
@@ -98,11 +114,12 @@ class Load:
             With the least that scoring can do with, as under a budget.
         """
         edges = float(self.n_points * self.k)
-        evidence = _EVIDENCE * edges if self.method == "evidence" else 0.0
         stages = {
             "search": self.search(),
-            "scoring": evidence + self.maps(frugal=frugal) + _SCORE_BLOCKS[self.method],
-            "decoding": _DECODE[self.method] * edges,
+            "scoring": self.cost.edge_features * edges
+            + self.maps(frugal=frugal)
+            + self.cost.score_blocks,
+            "decoding": self.cost.decode_edge * edges,
         }
         largest = max(stages, key=lambda name: stages[name])
         return {
@@ -131,14 +148,11 @@ class Load:
             search = self.n_points**2 * self.dim / (_REFERENCE * _EFFICIENCY)
         else:
             search = _SEARCH_SECONDS * millions**_SEARCH_GROWTH * wider * more**1.15
-        score = _SCORE_SECONDS[self.method] * millions * more * (0.3 + 0.7 * wider)
-        if self.method == "paper":
-            score *= self.hidden / 512
         stages = {
             "search": search,
-            "score": score,
-            "decode": _DECODE_SECONDS[self.method] * millions * more,
-            "pool": _POOL_SECONDS[self.method] * millions * more * wider,
+            "score": self.cost.score_seconds * millions * more * (0.3 + 0.7 * wider),
+            "decode": self.cost.decode_seconds * millions * more,
+            "pool": self.cost.pool_seconds * millions * more * wider,
             "other": _OTHER_SECONDS * millions * wider,
         }
         return {stage: took * slower for stage, took in stages.items()}
@@ -164,7 +178,7 @@ class MemoryPlan:
 
     def prepare(
         self,
-        preparation: Preparation | OwnPreparation,
+        preparation: Preparation | PerSetPreparation,
         points: npt.NDArray[Any],
         folder: Path | None,
     ) -> FloatArray:
@@ -197,11 +211,10 @@ class MemoryPlan:
         return mapped
 
 
-def load_of(model: HiLander, points: npt.NDArray[Any], rules: Rules) -> Load:
-    """How large a run of a fitted model on these points is."""
+def measure_load(points: npt.NDArray[Any], k: int, cost: MethodCost) -> Load:
+    """How large a run on these points is."""
     given = 0 if is_mapped(points) else int(points.nbytes)
-    hidden = int(model.network_.settings.hidden)
-    return Load(len(points), points.shape[1], rules.k, model.method, hidden, given)
+    return Load(len(points), points.shape[1], k, cost, given)
 
 
 def plan_memory(load: Load, budget: str | int | None, *, may_map: bool = False) -> MemoryPlan:

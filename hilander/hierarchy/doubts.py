@@ -128,7 +128,7 @@ def _sizes_and_peaks(hierarchy: Hierarchy, level: int) -> tuple[IntArray, IntArr
     return hierarchy.sizes(level - 1), hierarchy.peaks(level - 1)
 
 
-def find_likely_pairs(
+def find_merge_candidates(
     hierarchy: Hierarchy, neighbours: IntArray, linkage: FloatArray, limit: int = MOST_DOUBTS
 ) -> list[Doubt]:
     """Rank the pairs of clusters of the last level that look like one identity.

@@ -1,4 +1,4 @@
-"""Copies set aside: points with equal embeddings are grouped once and stay together.
+"""EqualRows set aside: points with equal embeddings are grouped once and stay together.
 
 A photo that was saved twice says nothing that it did not say once. But its copies take the first
 places among its nearest, and beside a cosine of 1 all others look small.
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hilander.arrays.rows import FloatArray, IntArray
-from hilander.embeddings.equal_rows import Copies, find_copies
+from hilander.embeddings.equal_rows import EqualRows, find_equal_rows
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.nodes import start_nodes
 from hilander.graph.scores import EdgeScores
@@ -26,9 +26,9 @@ _LEAST_SHARE = 0.005  # of the points; fewer copies do no harm
 _MOST_BYTES = 1 << 30  # of the array of those that differ
 
 
-def set_copies_aside(
-    points: npt.NDArray[Any], *, show_all: bool = False
-) -> tuple[npt.NDArray[Any], Copies | None]:
+def merge_equal_points(
+    points: npt.NDArray[Any], *, keep: bool = False
+) -> tuple[npt.NDArray[Any], EqualRows | None]:
     """The points that differ, and whose copies the others are; or all points, and None.
 
     All are shown where that is asked for, where hardly any are copies, and where those that differ
@@ -37,16 +37,16 @@ def set_copies_aside(
     Parameters
     ----------
     points : ndarray of shape (n_points, dim), also a mapped file
-    show_all : bool
+    keep : bool
     """
-    copies = None if show_all else _find_many(points)
+    copies = None if keep else _find_many(points)
     if copies is None or len(copies.first) * points[:1].nbytes > _MOST_BYTES:
         return points, None
     return points[copies.first], copies
 
 
-def leave_copies_out(
-    points: FloatArray, labels: IntArray, *, show_all: bool = False
+def drop_equal_points(
+    points: FloatArray, labels: IntArray, *, keep: bool = False
 ) -> tuple[FloatArray, IntArray]:
     """Labelled points without further copies in one identity; all if one would be left alone.
 
@@ -55,9 +55,9 @@ def leave_copies_out(
     points : ndarray of shape (n_points, dim)
     labels : ndarray of shape (n_points,)
         From 0.
-    show_all : bool
+    keep : bool
     """
-    copies = None if show_all else _find_many(points)
+    copies = None if keep else _find_many(points)
     if copies is None:
         return points, labels
     n_identities = int(labels.max()) + 1
@@ -67,22 +67,24 @@ def leave_copies_out(
     return (points, labels) if is_left_alone.any() else (points[kept], labels[kept])
 
 
-def _find_many(points: npt.NDArray[Any]) -> Copies | None:
-    """Copies, if there are many, and enough that differ."""
-    copies = find_copies(points)
+def _find_many(points: npt.NDArray[Any]) -> EqualRows | None:
+    """EqualRows, if there are many, and enough that differ."""
+    copies = find_equal_rows(points)
     if copies is None or len(copies.first) < FEWEST_DISTINCT:
         return None
     n_copies = len(points) - len(copies.first)
     return copies if n_copies >= _LEAST_SHARE * len(points) else None
 
 
-def restore_copies(steps: Iterator[LevelStep], copies: Copies | None) -> Iterator[LevelStep]:
+def restore_equal_points(
+    steps: Iterator[LevelStep], copies: EqualRows | None
+) -> Iterator[LevelStep]:
     """The steps of the level loop over points that differ, with their copies at the first."""
     for number, step in enumerate(steps):
         yield step if number or copies is None else spread_step(step, copies)
 
 
-def spread_step(step: LevelStep, copies: Copies) -> LevelStep:
+def spread_step(step: LevelStep, copies: EqualRows) -> LevelStep:
     """The first step with all points: a copy hangs from the point it is a copy of, for certain."""
     group, first = copies.group, copies.first
     is_copy = first[group] != np.arange(len(group))

@@ -1,7 +1,6 @@
 """The level loop: graph, score, link, merge, until nothing merges.
 
-It takes a *scorer*. The trained network is one and the ground truth is another, so the paper's
-training hierarchy and its inference are this one loop.
+It takes a *scorer*, see `hilander.hierarchy.scorers`.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ import numpy as np
 from hilander.arrays.rows import FloatArray, IntArray
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.nodes import Nodes, start_nodes
-from hilander.graph.scores import EdgeScores, score_by_labels
-from hilander.hierarchy.decoding.adaptive_threshold import measure_sizes, suit_p_tau
+from hilander.graph.scores import EdgeScores
+from hilander.hierarchy.decoding.adaptive_threshold import adapt_p_tau, measure_sizes
 from hilander.hierarchy.decoding.decode import decode
 from hilander.hierarchy.decoding.parents import Parents, choose_parents
 from hilander.hierarchy.decoding.trees import label_trees
 from hilander.hierarchy.pooling import link_trees, merge_nodes
 from hilander.hierarchy.rules import Rules
+from hilander.hierarchy.scorers import Scorer
 from hilander.hierarchy.work import Work
 from hilander.knn.search import build_knn_graph, check_k
 from hilander.knn.search_progress import SearchProgress
 
 Search = Callable[..., KnnGraph]
-Scorer = Callable[[KnnGraph, Nodes], EdgeScores]
 # Super-nodes are each other's strangers, the pieces of one identity excepted: a search for all of
 # the nearest takes long, finds the pieces first, and has no use for neighbours of neighbours.
 UPPER_RECALL = 0.8
@@ -77,7 +76,7 @@ def walk_levels(
     ----------
     features : ndarray of shape (n_points, dim)
         L2-normalised embeddings.
-    score : callable (graph, nodes) -> EdgeScores
+    score : Scorer
     rules : Rules
     graph : KnnGraph, optional
         The first level's graph, if it is known already.
@@ -93,6 +92,7 @@ def walk_levels(
         was large and merged next to nothing.
     """
     search, work = search or build_knn_graph, work or Work()
+    score.bind_points(features)
     nodes = start_nodes(features)
     del features
     added_before: int | None = None
@@ -101,14 +101,14 @@ def walk_levels(
     for level in range(rules.max_levels):
         if graph is None:
             k = min(rules.k, len(nodes) - 1)
-            how = _say_how(nodes, level, work.search_progress(level))
+            how = _search_options(nodes, level, work.search_progress(level))
             graph = work.do("search", level, _search, search, nodes, k, rules, how)
         scores = work.do("score", level, score, graph, nodes)
         if not rules.as_released:
             scores = scores.settle_ties()
         parents = work.do("decode", level, _decode, graph, scores, rules, level)
         labels, peaks = label_trees(parents.index)
-        stops_early = rules.says_stop(parents.n_edges, added_before)
+        stops_early = rules.is_early_stop(parents.n_edges, added_before)
         step = LevelStep(nodes, graph, scores, parents, labels, peaks, stops_early)
         yield step
 
@@ -130,13 +130,13 @@ def hardly_merged(added: int, n_nodes: int) -> bool:
     return n_nodes > LARGE_LEVEL and added < LEAST_MERGED * n_nodes
 
 
-def _say_how(nodes: Nodes, level: int, progress: SearchProgress | None) -> dict[str, Any]:
+def _search_options(nodes: Nodes, level: int, progress: SearchProgress | None) -> dict[str, Any]:
     """What a search is told besides the nodes and k."""
     how: dict[str, Any] = {} if progress is None else {"progress": progress}
     if not level:
         return how
     if nodes.links is None:
-        return how | {"recall": UPPER_RECALL, "friends": False}
+        return how | {"recall": UPPER_RECALL, "refine": False}
     # What is linked is what may be merged; the rest of a list is there for comparison.
     return how | {"recall": UPPER_RECALL, "pairs": nodes.links.count}
 
@@ -156,10 +156,10 @@ def _decode(graph: KnnGraph, scores: EdgeScores, rules: Rules, level: int) -> Pa
     if rules.as_released:
         return choose_parents(graph, scores, rules.p_tau, strict=True)
     p_tau = rules.threshold(level)
-    if level == 0 and rules.p_tau_rise:
-        p_tau = suit_p_tau(p_tau, measure_sizes(graph, scores), rules.p_tau_rise)
+    if level == 0 and rules.p_tau_slope:
+        p_tau = adapt_p_tau(p_tau, measure_sizes(graph, scores), rules.p_tau_slope)
     decoder = rules.decoder_of(level)
-    return decode(graph, scores, p_tau, decoder, keep_pieces=rules.keep_pieces)
+    return decode(graph, scores, p_tau, decoder, keep_fragments=rules.keep_fragments)
 
 
 def _search_features(nodes: Nodes, rules: Rules) -> FloatArray:
@@ -169,37 +169,3 @@ def _search_features(nodes: Nodes, rules: Rules) -> FloatArray:
     average = nodes.average
     length = np.linalg.norm(average, axis=1, keepdims=True)
     return np.where(length > 1e-12, average / np.maximum(length, 1e-12), nodes.identity)
-
-
-def score_with_labels(labels: IntArray) -> Scorer:
-    """Ground truth as a scorer: a node has the identity of its peak's point.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_points,)
-        Identity of each point.
-    """
-
-    def score(graph: KnnGraph, nodes: Nodes) -> EdgeScores:
-        return score_by_labels(graph, labels[nodes.point])
-
-    return score
-
-
-def score_as_released(labels: IntArray) -> Scorer:
-    """The released code's training scorer: density from labels, links by similarity alone.
-
-    With `p_tau` 0 and strict rules it links each node to its most similar denser neighbour of
-    positive cosine, whatever the identities.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_points,)
-        Identity of each point.
-    """
-
-    def score(graph: KnnGraph, nodes: Nodes) -> EdgeScores:
-        truth = score_by_labels(graph, labels[nodes.point])
-        return EdgeScores(np.maximum(graph.affinity, 0), truth.density)
-
-    return score

@@ -7,10 +7,19 @@ from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
-from hilander.errors import SettingError
+from hilander.errors import GraphError, SettingError
+from hilander.graph.knn_graph import KnnGraph
 from hilander.hierarchy.decoding.decode import DECODERS, Decoder
+from hilander.knn.search import check_k
 
 FEWEST_K = 3  # neighbours, however few the points
+# Names in models of version 0.1.
+_OLD_NAMES = {
+    "p_tau_rise": "p_tau_slope",
+    "points_for_each": "points_per_neighbour",
+    "keep_pieces": "keep_fragments",
+    "strangers": "between_cosine",
+}
 FEWEST_OF_SHARE = 5  # where k is a share of the points
 
 
@@ -65,15 +74,15 @@ class Rules:
     search_average: bool = False
     decoder: Decoder = "parents"
     p_tau_merge: float | None = None
-    p_tau_rise: float = 0.0
+    p_tau_slope: float = 0.0
     keep_links: bool = False
     as_released: bool = False
-    points_for_each: int = 0
-    keep_pieces: bool = False
-    strangers: float | None = None
+    points_per_neighbour: int = 0
+    keep_fragments: bool = False
+    between_cosine: float | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("k", 1), ("max_levels", 1), ("points_for_each", 0)):
+        for name, least in (("k", 1), ("max_levels", 1), ("points_per_neighbour", 0)):
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < least:
                 raise SettingError(f"{name}={value!r} must be a whole number >= {least}")
@@ -87,10 +96,15 @@ class Rules:
             if not isinstance(tau, Real) or not 0 <= float(tau) <= 1:
                 raise SettingError(f"{name}={tau!r} is not a probability; use 0 to 1")
             object.__setattr__(self, name, float(tau))
-        rise: Any = self.p_tau_rise
+        rise: Any = self.p_tau_slope
         if not isinstance(rise, Real) or not 0 <= float(rise) < math.inf:
             raise SettingError(f"p_tau_rise={rise!r} must be a finite number >= 0")
-        object.__setattr__(self, "p_tau_rise", float(rise))
+        object.__setattr__(self, "p_tau_slope", float(rise))
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Rules:
+        """Rebuild rules from `dataclasses.asdict`, also of models of version 0.1."""
+        return cls(**{_OLD_NAMES.get(name, name): value for name, value in values.items()})
 
     def with_threshold(self, p_tau: float) -> Rules:
         """The same with a p_tau that someone has named, and means.
@@ -98,7 +112,7 @@ class Rules:
         It does not move with the sizes, and no later merge takes less: else the pieces that a
         higher one leaves would be joined by the next level.
         """
-        named = replace(self, p_tau=p_tau, p_tau_rise=0.0)
+        named = replace(self, p_tau=p_tau, p_tau_slope=0.0)
         if named.p_tau_merge is None:
             return named
         return replace(named, p_tau_merge=max(named.p_tau, named.p_tau_merge))
@@ -111,11 +125,11 @@ class Rules:
         """The decoder of a level."""
         return "contract" if level and self.decoder in ("leiden", "infomap") else self.decoder
 
-    def suited_to(self, n_points: int) -> Rules:
+    def adapted_to(self, n_points: int) -> Rules:
         """The same with as many neighbours as suit so many points, if there are so many."""
         k = self.k
-        if self.points_for_each:
-            k = min(k, max(n_points // self.points_for_each, FEWEST_OF_SHARE))
+        if self.points_per_neighbour:
+            k = min(k, max(n_points // self.points_per_neighbour, FEWEST_OF_SHARE))
         return replace(self, k=fit_k(k, n_points))
 
     @property
@@ -123,7 +137,7 @@ class Rules:
         """The k of the early stop."""
         return self.k + 1 if self.as_released else self.k
 
-    def says_stop(self, added: int, added_before: int | None) -> bool:
+    def is_early_stop(self, added: int, added_before: int | None) -> bool:
         """Whether a level that added so many edges is where early stopping ends."""
         if added == 0:
             return True
@@ -137,3 +151,45 @@ class Rules:
 def fit_k(k: int, n_points: int, fewest: int = FEWEST_K) -> int:
     """Fewer neighbours for few points, but never below the fewest."""
     return max(min(k, n_points - 1), min(k, fewest))
+
+
+def resolve_rules(
+    rules: Rules,
+    n_points: int,
+    graph: KnnGraph | None = None,
+    *,
+    adapt_k: bool = True,
+    **asked: Any,
+) -> Rules:
+    """The rules for a set: the model's, but for what is asked for otherwise.
+
+    Parameters
+    ----------
+    rules : Rules of the model
+    n_points : int
+    graph : KnnGraph, optional
+        The user's own graph; its k is used.
+    adapt_k : bool
+        Whether few points have fewer neighbours, unless k is asked for.
+    **asked
+        k, p_tau, early_stop, decoder; None for the model's own.
+    """
+    given = {name: value for name, value in asked.items() if value is not None}
+    if (p_tau := given.pop("p_tau", None)) is not None:
+        rules = rules.with_threshold(p_tau)
+    if graph is not None:
+        if graph.n_nodes != n_points:
+            raise SettingError(
+                f"the graph has {graph.n_nodes} nodes, X has {n_points} rows; "
+                "give the graph of these embeddings"
+            )
+        return replace(rules, **given | {"k": graph.k})
+    rules = replace(rules, **given)
+    if "k" not in given and adapt_k:
+        if n_points <= FEWEST_K:
+            raise GraphError(
+                f"got only {n_points} embeddings, grouping needs at least {FEWEST_K + 1}; give more"
+            )
+        rules = rules.adapted_to(n_points)
+    check_k(rules.k, n_points)
+    return rules

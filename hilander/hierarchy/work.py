@@ -49,9 +49,12 @@ class Work:
         run) of each stage so far.
     preparation : str
         How the embeddings were prepared, in words; empty if nobody said.
+    folder : Path or None
+        Where work is kept; None where it is not.
     """
 
     def __init__(self) -> None:
+        self.folder: Path | None = None
         self.done: list[dict[str, Any]] = []
         self.preparation = ""
 
@@ -118,7 +121,7 @@ class KeptWork(Work):
 
     def __init__(self, folder: Path, fingerprint: dict[str, Any]) -> None:
         super().__init__()
-        self.folder = folder
+        self.folder: Path = folder
         found = self._read_fingerprint()
         self.is_continued = found == fingerprint and self.has_levels
         self.replaced = bool(found) and found != fingerprint

@@ -31,7 +31,7 @@ _PAIR_BLOCK = 4_096
 # With twice the lists, a row is compared with about this share of the rows.
 _SHARE_OF_DOUBLING = 0.6
 # The cells may miss so many times what may be missed in the end: friends find the rest.
-_LEFT_TO_FRIENDS = 1.9
+_LEFT_TO_REFINEMENT = 1.9
 # Rows that look into cells are sorted by cell for some of the cells at a time, to save memory.
 _SORTED_AT_ONCE = 1 << 22
 
@@ -79,7 +79,7 @@ class CellPlan:
     probes: float
     cost: float
     needed: FloatArray
-    without_friends: CellPlan | None = None
+    without_refinement: CellPlan | None = None
 
 
 def plan_cells(
@@ -136,9 +136,9 @@ def _plan_with(
     aim = aim_above(target)
     wide = _plan_margin(source, known, centres, needed, aim, workers)
     # Friends bring more than half of what is missed.
-    first = max(0.0, 1 - _LEFT_TO_FRIENDS * (1 - aim))
+    first = max(0.0, 1 - _LEFT_TO_REFINEMENT * (1 - aim))
     near = _plan_margin(source, known, centres, needed, first, workers)
-    return replace(near, without_friends=wide)
+    return replace(near, without_refinement=wide)
 
 
 def _plan_margin(
@@ -171,10 +171,10 @@ def widen_cells(
         Where it is as much as the search aims for, the plan without friends is given.
     workers : Workers
     """
-    wide = cells.without_friends
+    wide = cells.without_refinement
     wider = _plan_margin(source, known, cells.centres, cells.needed, share, workers)
     if wide is not None and wider.margin < wide.margin:
-        return replace(wider, without_friends=wide)
+        return replace(wider, without_refinement=wide)
     return wide or wider
 
 

@@ -12,10 +12,10 @@ from hilander.knn.block_join import Joiner
 from hilander.knn.nearest_lists import Candidates
 
 # Of the best so many neighbours the lists are looked at; those of the others bring little.
-_FRIENDS = 6
+_REFINE = 6
 
 
-def ask_friends(joiner: Joiner) -> Iterator[int]:
+def refine_by_neighbours(joiner: Joiner) -> Iterator[int]:
     """Compare each row with the neighbours of its best neighbours, and update the lists of both.
 
     Parameters
@@ -29,7 +29,7 @@ def ask_friends(joiner: Joiner) -> Iterator[int]:
         Rows done since the last time.
     """
     n_rows, count = joiner.lists.column.shape
-    per_row = min(_FRIENDS, count) * count * joiner.source.dim
+    per_row = min(_REFINE, count) * count * joiner.source.dim
     step = max(1, joiner.workers.product // per_row)
 
     def ask(start: int) -> Candidates:
@@ -86,7 +86,7 @@ def _strangers(listed: Index32, rows: slice) -> tuple[Index32, Index32]:
     """Pairs of a row and a neighbour of its neighbours that it does not list, each once."""
     own = listed[rows]
     itself = np.arange(rows.start, rows.stop, dtype=np.int32)[:, None]
-    theirs = np.sort(listed[own[:, :_FRIENDS]].reshape(len(own), -1), axis=1)
+    theirs = np.sort(listed[own[:, :_REFINE]].reshape(len(own), -1), axis=1)
     new = theirs != itself
     new[:, 1:] &= theirs[:, 1:] != theirs[:, :-1]
     for place in range(own.shape[1]):

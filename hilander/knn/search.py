@@ -15,8 +15,8 @@ from tqdm import tqdm
 
 from hilander.arrays.row_source import RowSource
 from hilander.arrays.rows import FloatArray, IntArray, drop_pages
-from hilander.embeddings.equal_rows import Copies, find_copies, spread_to_copies
-from hilander.engines.threads import Workers, hire_workers
+from hilander.embeddings.equal_rows import EqualRows, expand_equal_rows, find_equal_rows
+from hilander.engines.threads import Workers, open_workers
 from hilander.errors import GraphError
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
 from hilander.graph.search_report import SearchReport
@@ -26,7 +26,7 @@ from hilander.knn.cell_search import CellPlan, SampleDraw, plan_cells, search_ce
 from hilander.knn.exact_search import n_exact_pairs, search_exactly
 from hilander.knn.gpu_search import can_search_on_gpu, search_on_gpu
 from hilander.knn.nearest_lists import NearestLists
-from hilander.knn.neighbour_refinement import ask_friends, compare_pairs
+from hilander.knn.neighbour_refinement import compare_pairs, refine_by_neighbours
 from hilander.knn.recall import KnownRows, aim_above, measure_recall, sample_rows, search_rows
 from hilander.knn.search_progress import SearchProgress
 
@@ -48,11 +48,11 @@ _CAUTIOUS = 0.9
 
 
 @dataclass(frozen=True)
-class _Wish:
+class _SearchOptions:
     recall: float
     seed: int
     verbose: bool
-    friends: bool
+    refine: bool
     progress: SearchProgress
     pairs: csr_matrix | None
 
@@ -65,7 +65,7 @@ def build_knn_graph(
     recall: float = 0.95,
     memory: float | None = None,
     seed: int = 0,
-    friends: bool = True,
+    refine: bool = True,
     progress: SearchProgress | None = None,
     pairs: csr_matrix | None = None,
 ) -> KnnGraph:
@@ -113,16 +113,18 @@ def build_knn_graph(
         raise GraphError(f"recall={recall!r} is not a share; use a number above 0, at most 1")
     started = perf_counter()
     source = RowSource(features)
-    copies = find_copies(source.features)
+    copies = find_equal_rows(source.features)
     if copies is not None:
         source = RowSource(features, copies.first)
     width = min(k, len(source) - 1)
     plan = plan_blocks(len(source), source.dim, width + _SPARE, memory)
     progress = progress or SearchProgress()
     pairs = pairs if copies is None else None  # they are of rows, not of distinct rows
-    wish = _Wish(recall, seed, verbose and len(source) > _QUIET_BELOW, friends, progress, pairs)
-    with hire_workers(alone=len(source) < _ALONE_BELOW, product=plan.product) as workers:
-        lists, report, known = _search(source, width, workers, plan, wish)
+    options = _SearchOptions(
+        recall, seed, verbose and len(source) > _QUIET_BELOW, refine, progress, pairs
+    )
+    with open_workers(alone=len(source) < _ALONE_BELOW, product=plan.product) as workers:
+        lists, report, known = _search(source, width, workers, plan, options)
         neighbours, affinity = _settle(source, lists, width, workers)
     del lists
     if known is not None:
@@ -165,7 +167,7 @@ def edge_affinity(features: npt.NDArray[Any], neighbours: IntArray) -> FloatArra
 
 
 def _search(
-    source: RowSource, width: int, workers: Workers, plan: BlockPlan, wish: _Wish
+    source: RowSource, width: int, workers: Workers, plan: BlockPlan, options: _SearchOptions
 ) -> tuple[NearestLists, SearchReport, KnownRows | None]:
     """Fill lists of candidates by the cheapest way, and say which that was."""
     count = min(width + _SPARE, len(source) - 1)
@@ -173,53 +175,53 @@ def _search(
     if len(source) > _EXACT_UP_TO and can_search_on_gpu(count):
         # A card too small for the rows is as good as none.
         with suppress(RuntimeError):
-            _follow(search_on_gpu(source, lists), len(source), wish)
+            _follow(search_on_gpu(source, lists), len(source), options)
             return lists, SearchReport("gpu"), None
-    joiner = Joiner(source, lists, workers, plan.batch, wish.progress)
-    wish.progress.restore(lists)
-    if wish.recall < 1 and len(source) > _EXACT_UP_TO:
-        rows = sample_rows(len(source), _SAMPLE, wish.seed)
+    joiner = Joiner(source, lists, workers, plan.batch, options.progress)
+    options.progress.restore(lists)
+    if options.recall < 1 and len(source) > _EXACT_UP_TO:
+        rows = sample_rows(len(source), _SAMPLE, options.seed)
         known = search_rows(source, rows, width, workers)
-        draw = SampleDraw(wish.seed, plan.sample)
-        cells = plan_cells(source, known, wish.recall, workers, draw)
-        wide = cells.without_friends or cells
-        cells = cells if wish.friends else wide
+        draw = SampleDraw(options.seed, plan.sample)
+        cells = plan_cells(source, known, options.recall, workers, draw)
+        wide = cells.without_refinement or cells
+        cells = cells if options.refine else wide
         # An exact search computes each pair once, for both of its rows.
         if wide.cost <= _DEAREST_CELLS * len(source) / 2:
-            probes = _search_cells(joiner, cells, plan, known, wish)
+            probes = _search_cells(joiner, cells, plan, known, options)
             n_lists = len(cells.centres)
             return lists, SearchReport("cells", n_lists=n_lists, n_probes=probes), known
-    _follow(search_exactly(joiner, plan.block), n_exact_pairs(len(source), plan.block), wish)
+    _follow(search_exactly(joiner, plan.block), n_exact_pairs(len(source), plan.block), options)
     return lists, SearchReport("exact"), None
 
 
 def _search_cells(
-    joiner: Joiner, cells: CellPlan, plan: BlockPlan, known: KnownRows, wish: _Wish
+    joiner: Joiner, cells: CellPlan, plan: BlockPlan, known: KnownRows, options: _SearchOptions
 ) -> float:
     """Search by cells, then among friends; the number of cells that a row looked into."""
     n_rows, width = len(joiner.source), known.neighbours.shape[1]
-    _follow(search_cells(joiner, cells, plan), int(cells.pairs * n_rows), wish)
-    wide = cells.without_friends
+    _follow(search_cells(joiner, cells, plan), int(cells.pairs * n_rows), options)
+    wide = cells.without_refinement
     if wide is None:
         return cells.probes
     # From here on nothing is kept: taken up again, a search does all of this anew.
     joiner = replace(joiner, progress=SearchProgress())
-    if wish.pairs is not None:
-        compare_pairs(joiner, wish.pairs)
-    aim, share = aim_above(wish.recall), 0.0
+    if options.pairs is not None:
+        compare_pairs(joiner, options.pairs)
+    aim, share = aim_above(options.recall), 0.0
     for _ in range(_MOST_ROUNDS):
         before = measure_recall(known, joiner.lists.value[:, :width])
-        _follow(ask_friends(joiner), n_rows, wish)
+        _follow(refine_by_neighbours(joiner), n_rows, options)
         recall = measure_recall(known, joiner.lists.value[:, :width])
         if recall >= aim:
             return cells.probes
         share = (share + aim) / 2 if share else _share_for_cells(before, recall, aim)
         wider = widen_cells(joiner.source, known, cells, share, joiner.workers)
-        _look_further(joiner, cells, wider, plan, wish)
+        _look_further(joiner, cells, wider, plan, options)
         cells = wider
         if cells is wide:
             return wide.probes
-    _look_further(joiner, cells, wide, plan, wish)
+    _look_further(joiner, cells, wide, plan, options)
     return wide.probes
 
 
@@ -230,16 +232,16 @@ def _share_for_cells(before: float, after: float, aim: float) -> float:
 
 
 def _look_further(
-    joiner: Joiner, cells: CellPlan, wider: CellPlan, plan: BlockPlan, wish: _Wish
+    joiner: Joiner, cells: CellPlan, wider: CellPlan, plan: BlockPlan, options: _SearchOptions
 ) -> None:
     """Look into those cells of a wider plan that are beyond the cells looked into."""
     n_more = int(max(0.0, wider.pairs - cells.pairs) * len(joiner.source))
-    _follow(search_cells(joiner, wider, plan, beyond=cells.margin), n_more, wish)
+    _follow(search_cells(joiner, wider, plan, beyond=cells.margin), n_more, options)
 
 
-def _follow(steps: Iterable[int], total: int, wish: _Wish) -> None:
+def _follow(steps: Iterable[int], total: int, options: _SearchOptions) -> None:
     """Go through the steps of a search, drawing a bar where one is wished for."""
-    hide = None if wish.verbose else True
+    hide = None if options.verbose else True
     with tqdm(total=total, desc="search", unit="", unit_scale=True, disable=hide) as bar:
         for done in steps:
             bar.update(done)
@@ -271,11 +273,11 @@ def _block_affinity(source: RowSource, rows: slice, neighbours: npt.NDArray[Any]
 
 
 def _write_out_copies(
-    source: RowSource, copies: Copies, neighbours: IntArray, affinity: FloatArray, k: int
+    source: RowSource, copies: EqualRows, neighbours: IntArray, affinity: FloatArray, k: int
 ) -> tuple[IntArray, FloatArray]:
     """Turn neighbours among distinct rows into neighbours among all of them."""
     itself = np.arange(len(source))[:, None]
     own = np.empty((len(source), 1), dtype=np.float32)
     for rows in edge_blocks(len(source), source.dim):
         own[rows] = _block_affinity(source, rows, itself[rows])
-    return spread_to_copies(copies, np.hstack([itself, neighbours]), np.hstack([own, affinity]), k)
+    return expand_equal_rows(copies, np.hstack([itself, neighbours]), np.hstack([own, affinity]), k)

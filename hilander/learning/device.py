@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import torch
 
-from hilander.engines.threads import hire_workers
+from hilander.engines.threads import open_workers
 from hilander.errors import SettingError
 
 
@@ -49,7 +49,7 @@ def run_blocks(
         A GPU is given one block at a time.
     """
     blocks = list(blocks)
-    with hire_workers(alone=place.type != "cpu" or len(blocks) < 2) as workers, one_thread():
+    with open_workers(alone=place.type != "cpu" or len(blocks) < 2) as workers, one_thread():
         workers.map(function, blocks)
 
 

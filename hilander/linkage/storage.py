@@ -11,19 +11,30 @@ import numpy as np
 from hilander.arrays.rows import FloatArray
 from hilander.errors import ModelError
 from hilander.io.writing import read_json, write_json
-from hilander.linkage.evidence.network import EvidenceNetwork, EvidenceSettings
+from hilander.linkage.evidence.network import (
+    EvidenceNetwork,
+    EvidenceSettings,
+    rename_old_weight,
+)
 from hilander.linkage.paper.lander import Lander
 from hilander.linkage.paper.settings import NetworkSettings
 
 WEIGHTS_FILE = "weights.safetensors"
-BOX = Path(__file__).parent / "pretrained"  # the model that comes with the package
+PRETRAINED = Path(__file__).parent / "pretrained"  # the model that comes with the package
 DESCRIPTION_FILE = "model.json"
+MODEL_KIND = "model"
+Network = Lander | EvidenceNetwork
+# Kind in a model's description -> network, and its settings.
+NETWORKS: dict[Any, tuple[Any, Any]] = {
+    "lander": (Lander, NetworkSettings),
+    "evidence": (EvidenceNetwork, EvidenceSettings),
+}
 _NETWORK = "network/"
 _ARRAY = "array/"
 
 
 @dataclass(frozen=True, eq=False)
-class StoredModel:
+class StoredNetwork:
     """A network with what belongs to it.
 
     Parameters
@@ -35,28 +46,28 @@ class StoredModel:
         Plain values for JSON. The network's settings are added under "network".
     """
 
-    network: Lander | EvidenceNetwork
+    network: Network
     arrays: dict[str, FloatArray]
     description: dict[str, Any]
 
 
-def write_model(model: StoredModel, folder: Path) -> None:
+def write_network(stored: StoredNetwork, folder: Path) -> None:
     """Write a model's files into an open folder."""
     from safetensors.numpy import save
 
-    weights = model.network.state_dict()
+    weights = stored.network.state_dict()
     tensors = {_NETWORK + key: value.detach().cpu().numpy() for key, value in weights.items()}
-    tensors |= {_ARRAY + key: np.ascontiguousarray(value) for key, value in model.arrays.items()}
+    tensors |= {_ARRAY + key: np.ascontiguousarray(value) for key, value in stored.arrays.items()}
     # Written by Python: safetensors' own writer hides a full disk behind an error of its own.
     (folder / WEIGHTS_FILE).write_bytes(save(tensors))
-    kind = "evidence" if isinstance(model.network, EvidenceNetwork) else "lander"
-    settings = {"kind": kind, **model.network.settings.to_dict()}
-    description = model.description | {"network": settings}
+    kinds = {network: kind for kind, (network, _) in NETWORKS.items()}
+    settings = {"kind": kinds[type(stored.network)], **stored.network.settings.to_dict()}
+    description = stored.description | {"network": settings}
     write_json(folder / DESCRIPTION_FILE, description)
 
 
-def read_model(folder: Path) -> StoredModel:
-    """Read what `write_model` wrote.
+def read_network(folder: Path) -> StoredNetwork:
+    """Read what `write_network` wrote.
 
     Raises
     ------
@@ -78,7 +89,7 @@ def read_model(folder: Path) -> StoredModel:
     except Exception as error:
         raise ModelError(f"{path} is damaged ({error}); restore it or train again") from error
     weights = {
-        key.removeprefix(_NETWORK): torch.from_numpy(value)
+        rename_old_weight(key.removeprefix(_NETWORK)): torch.from_numpy(value)
         for key, value in tensors.items()
         if key.startswith(_NETWORK)
     }
@@ -91,15 +102,16 @@ def read_model(folder: Path) -> StoredModel:
             "restore it or train again"
         ) from error
     arrays = {k.removeprefix(_ARRAY): v for k, v in tensors.items() if k.startswith(_ARRAY)}
-    return StoredModel(network.eval(), arrays, description)
+    return StoredNetwork(network.eval(), arrays, description)
 
 
-def build_network(settings: dict[str, Any]) -> Lander | EvidenceNetwork:
-    """A network with the settings that `write_model` described."""
+def build_network(settings: dict[str, Any]) -> Network:
+    """A network with the settings that `write_network` described."""
     values = {name: value for name, value in settings.items() if name != "kind"}
     kind = settings.get("kind")
-    if kind == "lander":
-        return Lander(NetworkSettings.from_dict(values))
-    if kind == "evidence":
-        return EvidenceNetwork(EvidenceSettings.from_dict(values))
-    raise ModelError(f"the model is of kind {kind!r}, this version knows lander and evidence")
+    if kind not in NETWORKS:
+        known = " and ".join(NETWORKS)
+        raise ModelError(f"the model is of kind {kind!r}, this version knows {known}")
+    network, shape = NETWORKS[kind]
+    built: Network = network(shape.from_dict(values))
+    return built

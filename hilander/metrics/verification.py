@@ -129,10 +129,10 @@ def fnir_at(features: FloatArray, labels: IntArray, fpir: float, seed: int = 0) 
     fnir : float, in [0, 1]
     """
     _check_rate("fpir", fpir)
-    gallery, known, strangers = split_gallery(labels, seed)
+    gallery, known, between_cosine = split_gallery(labels, seed)
     best, nearest = _best_match(features, gallery, known)
-    highest, _ = _best_match(features, gallery, strangers)
-    allowed = int(np.floor(fpir * len(strangers)))
+    highest, _ = _best_match(features, gallery, between_cosine)
+    allowed = int(np.floor(fpir * len(between_cosine)))
     # The threshold lies just above the first stranger that must not pass.
     barred = np.sort(highest)[::-1][allowed]
     found = (labels[gallery[nearest]] == labels[known]) & (best > barred)
@@ -157,13 +157,13 @@ def split_gallery(labels: IntArray, seed: int = 0) -> tuple[IntArray, IntArray, 
     first = np.unique(labels[inside], return_index=True)[1]
     gallery = inside[first]
     known = np.delete(inside, first)
-    strangers = np.flatnonzero(~enrolled[labels])
-    if not len(gallery) or not len(strangers):
+    between_cosine = np.flatnonzero(~enrolled[labels])
+    if not len(gallery) or not len(between_cosine):
         raise LabelError(
             f"got {len(several)} identities of two points or more, expected at least 2 and others "
             "beside them; give more identities"
         )
-    return gallery, known, strangers
+    return gallery, known, between_cosine
 
 
 def _best_match(

@@ -152,18 +152,20 @@ def make_face_like(
     counts = draw_sizes(shape, rng)
     labels = rng.permutation(np.repeat(np.arange(shape.n_identities, dtype=np.int64), counts))
     # (n_identities, n_looks, used): every look of every identity
-    looks = _draw_looks(shape, rng)
+    classifiers = _draw_looks(shape, rng)
     look_of = rng.integers(rng.integers(1, shape.n_looks + 1, shape.n_identities)[labels])
     amount = _draw_noise_amounts(shape, labels, rng)
-    rotation = _embedder_axes(shape.dim, embedder)[: looks.shape[2]]
-    deviation = _picture_deviation(looks.shape[2])
+    rotation = _embedder_axes(shape.dim, embedder)[: classifiers.shape[2]]
+    deviation = _picture_deviation(classifiers.shape[2])
 
     features = np.empty((shape.n_points, shape.dim), dtype=np.float32)
     for rows in row_blocks(shape.n_points, shape.dim):
-        block = rng.standard_normal((rows.stop - rows.start, looks.shape[2]), dtype=np.float32)
+        block = rng.standard_normal(
+            (rows.stop - rows.start, classifiers.shape[2]), dtype=np.float32
+        )
         block *= deviation
         block *= amount[rows, None]
-        block += looks[labels[rows], look_of[rows]]
+        block += classifiers[labels[rows], look_of[rows]]
         block /= np.linalg.norm(block, axis=1, keepdims=True)
         np.matmul(block, rotation, out=features[rows])
     return features, labels
@@ -194,10 +196,10 @@ def _draw_looks(settings: FaceLikeSettings, rng: np.random.Generator) -> FloatAr
     share = np.float32(settings.family_share)
     centres = np.sqrt(share) * shared[family] + np.sqrt(1 - share) * own
     shape = (settings.n_identities, settings.n_looks, used)
-    looks = rng.standard_normal(shape, dtype=np.float32) * _picture_deviation(used)
-    looks *= np.float32(np.sqrt(settings.look_spread))
-    looks += centres[:, None, :]
-    return looks
+    classifiers = rng.standard_normal(shape, dtype=np.float32) * _picture_deviation(used)
+    classifiers *= np.float32(np.sqrt(settings.look_spread))
+    classifiers += centres[:, None, :]
+    return classifiers
 
 
 def _draw_noise_amounts(

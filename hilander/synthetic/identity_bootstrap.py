@@ -9,7 +9,7 @@ import numpy as np
 
 from hilander.arrays.rows import FloatArray, IntArray, unit_rows
 from hilander.synthetic.episodes import Episode, Sizes, neighbour_purity, resample_identities
-from hilander.synthetic.member_scatter import Members
+from hilander.synthetic.member_scatter import EnsembleLinear
 
 FEWEST_SOURCES = 8  # identities with three points or more, below which nothing is bootstrapped
 _LARGEST = 600
@@ -32,7 +32,7 @@ class IdentityBootstrap:
     """Makes labelled sets of new identities like those of a labelled set.
 
     A new identity stands near a real one, moved by a draw from the covariance of the identities'
-    centres; its members scatter as those of a real identity do (`Members`).
+    centres; its members scatter as those of a real identity do (`EnsembleLinear`).
 
     Parameters
     ----------
@@ -59,15 +59,15 @@ class IdentityBootstrap:
         self.mean = centres.mean(axis=0)
         self.centres = (centres - self.mean).astype(np.float32)
         self.usual_size = int(np.median(size))
-        if self.is_able:
+        if self.can_draw:
             around = centres[source].astype(np.float32)
             points = unit_rows(around + self.scatter)
-            self.members = Members(points, around, self.first, self.count)
+            self.members = EnsembleLinear(points, around, self.first, self.count)
             self.root = self._covariance_root(float(np.median(size)))
             self.as_hard = self._match_hardness(episode)
 
     @property
-    def is_able(self) -> bool:
+    def can_draw(self) -> bool:
         """Whether there are enough identities to learn from."""
         return len(self.first) >= FEWEST_SOURCES
 

@@ -14,7 +14,7 @@ _ALIKE = 0.02  # of all members, to each side in the order of how far they follo
 _FEWEST_ALIKE = 5
 
 
-class Members:
+class EnsembleLinear:
     """Points of identities, each in two parts: how far it follows its centre, and its side.
 
     The side is what a picture has of its own: pose, light, age. A new member follows its centre as

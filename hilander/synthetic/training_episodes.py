@@ -34,7 +34,7 @@ def make_episodes(episode: Episode, most_points: int, rng: np.random.Generator) 
     for turn in range(TURNS):
         for sizes in REAL_SIZES:
             made.append(resample_identities(episode, sizes, 2 * most_points, rng))
-        for number, sizes in enumerate(BOOTSTRAP_SIZES if bootstrap.is_able else ()):
+        for number, sizes in enumerate(BOOTSTRAP_SIZES if bootstrap.can_draw else ()):
             n_points = int(rng.uniform(0.5, 1) * most_points)
             as_hard = (turn + number) % 2 == 1
             made.append(bootstrap.make(sizes, n_points, rng, as_hard=as_hard))
@@ -55,6 +55,6 @@ def make_few_points(
         for sizes in FEW_REAL_SIZES:
             n_points = int(np.exp(rng.uniform(low, high)))
             yield resample_identities(episode, sizes, n_points, rng)
-        for number, sizes in enumerate(FEW_BOOTSTRAP_SIZES if bootstrap.is_able else ()):
+        for number, sizes in enumerate(FEW_BOOTSTRAP_SIZES if bootstrap.can_draw else ()):
             n_points = int(np.exp(rng.uniform(low, high)))
             yield bootstrap.make(sizes, n_points, rng, as_hard=(turn + number) % 2 == 1)

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from sklearn.metrics import average_precision_score
 
 from hilander.arrays.rows import BoolArray, FloatArray, IntArray, sort_by_group, unit_rows
+from hilander.embeddings.preparation import Preparation
 from hilander.embeddings.whitening import whiten_within
-from hilander.engines.threads import Workers, hire_workers
+from hilander.engines.threads import Workers, open_workers
 from hilander.knn.search import build_knn_graph
 from hilander.learning.device import one_thread
 from hilander.synthetic.episodes import Episode, resample_identities
@@ -23,6 +24,7 @@ Learn = Callable[[FloatArray, IntArray], FloatArray]  # (features, labels) -> tr
 Rank = Callable[[Episode, int], float]  # (episode, k) -> how good its graph is
 Turn = tuple[Episode, Episode]  # identities that teach, and others that judge
 RIDGES = (3.0, 1.0, 0.3)
+FORCED_RIDGE = 1.0  # where whitening is asked for
 # Below which a map is not worth its risk: chance gives .006 with twenty identities.
 LEAST_GAIN = 0.007
 _LEAST_RANKED = 0.01  # likewise, of what is asked of a whitening by `rank_edges`
@@ -47,7 +49,7 @@ class ChosenMap:
     """
 
     transform: FloatArray
-    for_taught: FloatArray
+    training_transform: FloatArray
     is_metric: bool = False
 
 
@@ -68,7 +70,7 @@ def choose_whitening(
     turns = list(_halve(features, labels, seed))
     if not all(_can_judge(turn, k) for turn in turns):
         return None
-    with hire_workers() as workers:
+    with open_workers() as workers:
         gains = try_maps(turns, [_whiten_by(ridge) for ridge in ridges], k, rank_edges, workers)
     return ridges[int(gains.argmax())] if gains.max() > least_gain else None
 
@@ -96,7 +98,7 @@ def choose_map(features: FloatArray, labels: IntArray, k: int, seed: int) -> Cho
     dim = features.shape[1]
     whitenings = [_whiten_by(ridge) for ridge in (RIDGES if dim <= MOST_FEATURES else ())]
     # One thread for each product: what is learnt shall not depend on how many there are.
-    with hire_workers() as workers, one_thread():
+    with open_workers() as workers, one_thread():
         metric: Learn = partial(learn_metric, seed=seed, basis=find_widest(features))
         maps = [*whitenings, metric]
         gains = try_maps(turns, maps, k, find_edges, workers)
@@ -108,22 +110,32 @@ def choose_map(features: FloatArray, labels: IntArray, k: int, seed: int) -> Cho
     return ChosenMap(transform, weaker, is_metric=maps[best] is metric)
 
 
-def whiten_anyway(
-    features: FloatArray, labels: IntArray, k: int, seed: int, ridge: float
-) -> ChosenMap:
-    """A whitening, whatever it gains; those it was learnt from are seen as others if some can say.
+def force_whitening(
+    preparation: Preparation, points: FloatArray, labels: IntArray, k: int, seed: int
+) -> Preparation:
+    """The preparation with a whitening, whether or not it helps.
 
-    Parameters are those of `choose_map`, and the ridge of `whiten_within`.
+    Where there are enough identities to measure it, training points get the weaker map of `weaken`.
+
+    Parameters
+    ----------
+    preparation : Preparation without a map
+    points : ndarray of shape (n_points, dim)
+        As they came.
+    labels : ndarray of shape (n_points,), ints from 0
+    k, seed : int
     """
-    whiten = _whiten_by(ridge)
+    features = preparation.apply(points)
+    whiten = _whiten_by(FORCED_RIDGE)
     turns = take_turns(features, labels, k, seed)
-    with hire_workers() as workers, one_thread():
+    with open_workers() as workers, one_thread():
         transform = whiten(features, labels)
-        if not turns:
-            return ChosenMap(transform, transform)
-        gain = max(float(try_maps(turns, [whiten], k, find_edges, workers)[0]), 0.0)
-        weaker = weaken(transform, gain, [judges for _, judges in turns], k, workers)
-    return ChosenMap(transform, weaker)
+        chosen = ChosenMap(transform, transform)
+        if turns:
+            gain = max(float(try_maps(turns, [whiten], k, find_edges, workers)[0]), 0.0)
+            weaker = weaken(transform, gain, [judges for _, judges in turns], k, workers)
+            chosen = ChosenMap(transform, weaker)
+    return replace(preparation, **vars(chosen))
 
 
 def take_turns(features: FloatArray, labels: IntArray, k: int, seed: int) -> list[Turn]:
@@ -165,9 +177,9 @@ def _take(labels: IntArray, place: IntArray, some: IntArray, most: int) -> BoolA
     some : ndarray of identities; the first of them go first
     most : int
     """
-    of_few = place < most // (2 * FEWEST_SOURCES)
-    n_of = np.bincount(labels[of_few], minlength=int(labels.max()) + 1)
-    return of_few & np.isin(labels, some[np.cumsum(n_of[some]) <= most])
+    for_small_sets = place < most // (2 * FEWEST_SOURCES)
+    n_of = np.bincount(labels[for_small_sets], minlength=int(labels.max()) + 1)
+    return for_small_sets & np.isin(labels, some[np.cumsum(n_of[some]) <= most])
 
 
 def _halve(features: FloatArray, labels: IntArray, seed: int) -> Iterator[Turn]:

@@ -1,116 +1,140 @@
-"""A `HiLander` on disk: its folder, written and read."""
+"""A trained model on disk: its folder, written and read."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hilander.embeddings.preparation import OwnPreparation, Preparation
+from hilander.embeddings.preparation import PerSetPreparation, Preparation
 from hilander.errors import ModelError
 from hilander.hierarchy.rules import Rules
 from hilander.io.writing import check_folder_kind, folder_writer, read_json, write_json
-from hilander.linkage.evidence.training import EvidenceLearning
+from hilander.linkage.paper.reference import import_reference_weights
 from hilander.linkage.paper.settings import Features
-from hilander.linkage.paper.training import LearningSettings, learning_from_dict
-from hilander.linkage.storage import BOX, StoredModel, read_model, write_model
+from hilander.linkage.storage import MODEL_KIND, StoredNetwork, read_network, write_network
+from hilander.training.methods import find_method
+from hilander.training.model import Model
+from hilander.training.parameters import OLD_VALUES
 
-if TYPE_CHECKING:
-    from hilander.estimator import HiLander
-
-MODEL_KIND = "model"
 HISTORY_FILE = "history.json"
+# Parameters in models of version 0.1, and what they are called now.
+_OLD_PARAMETERS = {"adviser": "prior"}
 
 
-def save_model(model: HiLander, folder: Path) -> None:
-    """Write a fitted model, whole or not at all."""
-    from hilander import __version__
+@dataclass(frozen=True, eq=False)
+class ModelFolder:
+    """A model and the estimator's parameters that it was trained with.
 
-    preparation = model.preparation_
+    Parameters
+    ----------
+    model : Model
+    parameters : dict
+        Constructor parameters of `HiLander`, but the device.
+    """
+
+    model: Model
+    parameters: dict[str, Any]
+
+
+def write_model_folder(stored: ModelFolder, folder: Path, version: str) -> None:
+    """Write a model and its parameters, whole or not at all."""
+    model = stored.model
+    preparation = model.preparation
     arrays = {name: getattr(preparation, name, None) for name in ("mean", "transform")}
-    present = {name: array for name, array in arrays.items() if array is not None}
     description = {
-        "hilander": __version__,
-        "n_features": getattr(model, "n_features_in_", None),
+        "hilander": version,
+        "n_features": model.n_features,
         "normalise": getattr(preparation, "normalise", True),
         "is_metric": getattr(preparation, "is_metric", False),
-        "whitens_own": getattr(preparation, "whitens_own", True),
-        "rules": asdict(model.rules_),
-        "parameters": plain_parameters(model),
-        "training": model.summary_,
+        "whitens_each_set": getattr(preparation, "whitens_each_set", True),
+        "rules": asdict(model.rules),
+        "parameters": _plain(stored.parameters),
+        "training": model.summary,
     }
-    stored = StoredModel(model.network_, present, description)
+    present = {name: array for name, array in arrays.items() if array is not None}
     with folder_writer(folder, MODEL_KIND) as inside:
-        write_model(stored, inside)
-        write_json(inside / HISTORY_FILE, model.history_)
+        write_network(StoredNetwork(model.network, present, description), inside)
+        write_json(inside / HISTORY_FILE, model.history)
 
 
-def load_model(kind: type[HiLander], folder: Path, device: str) -> HiLander:
-    """Read what `save_model` wrote, as a model of the given class."""
+def read_model_folder(folder: Path) -> ModelFolder:
+    """Read what `write_model_folder` wrote, also by version 0.1.
+
+    Raises
+    ------
+    ModelError
+        When it is damaged or of another version.
+    """
     source = check_folder_kind(folder, MODEL_KIND)
-    stored = read_model(source)
+    stored = read_network(source)
+    described = stored.description
     try:
-        parameters = dict(stored.description["parameters"]) | {"device": device}
+        parameters = rename_parameters(described["parameters"])
         if parameters["learning"] is not None:
-            parameters["learning"] = _read_learning(parameters)
-        model = kind(**parameters)
-        model.rules_ = Rules(**stored.description["rules"])
-        n_features = stored.description["n_features"]
-        normalise = bool(stored.description["normalise"])
-        is_metric, whitens_own = (  # which early versions did not have
-            bool(stored.description.get(name, False)) for name in ("is_metric", "whitens_own")
+            method = find_method(parameters["method"])
+            parameters["learning"] = method.learning_settings(parameters["learning"])
+        n_features = described["n_features"]
+        model = Model(
+            network=stored.network,
+            rules=Rules.from_dict(described["rules"]),
+            preparation=_read_preparation(stored, parameters),
+            history=_read_history(source),
+            summary=described["training"],
+            n_features=None if n_features is None else int(n_features),
         )
-        model.summary_ = stored.description["training"]
     except (KeyError, TypeError) as error:
         raise ModelError(f"{source} is not a model of this version ({error})") from error
-    if n_features is None:
-        model.preparation_ = OwnPreparation(model.centre)
-    else:
-        model.n_features_in_ = int(n_features)
-        mean, transform = stored.arrays.get("mean"), stored.arrays.get("transform")
-        model.preparation_ = Preparation(
-            mean, normalise, transform, is_metric=is_metric, whitens_own=whitens_own
-        )
-    model.network_ = stored.network
-    history = source / HISTORY_FILE
-    model.history_ = read_json(history) if history.is_file() else []
-    return model
+    return ModelFolder(model, parameters)
 
 
-def load_box(kind: type[HiLander], device: str) -> HiLander:
-    """Read the model in the box, as a model of the given class."""
-    return load_model(kind, BOX, device)
-
-
-def import_reference(
-    kind: type[HiLander], path: Path, features: Features, rules: Rules, device: str
-) -> HiLander:
-    """Read weights of the authors' released code, as a model of the given class."""
-    from hilander.linkage.paper.reference import import_reference_weights
-
+def import_reference(path: Path, features: Features, rules: Rules) -> ModelFolder:
+    """Weights of the authors' released code as a model of the published method."""
     network = import_reference_weights(path, features)
     shape = network.settings
-    model = kind(
-        method="paper", k=rules.k, p_tau=rules.p_tau, features=features,
-        encoder=shape.encoder, hidden=shape.hidden, layers=shape.layers, heads=shape.heads,
-        centre=False, whiten=False, early_stop=rules.early_stop, device=device,
-    )  # fmt: skip
-    model.network_, model.n_features_in_ = network, shape.dim
-    model.rules_, model.preparation_ = rules, Preparation(None)
-    model.history_, model.summary_ = [], {"imported_from": path.name}
-    return model
+    parameters = {
+        "method": "paper", "k": rules.k, "p_tau": rules.p_tau, "features": features,
+        "encoder": shape.encoder, "hidden": shape.hidden, "layers": shape.layers,
+        "heads": shape.heads, "centre": False, "whiten": False, "early_stop": rules.early_stop,
+    }  # fmt: skip
+    summary = {"imported_from": path.name}
+    return ModelFolder(Model(network, rules, summary=summary, n_features=shape.dim), parameters)
 
 
-def _read_learning(parameters: dict[str, Any]) -> LearningSettings | EvidenceLearning:
-    if parameters["method"] == "paper":
-        return learning_from_dict(parameters["learning"])
-    return EvidenceLearning(**parameters["learning"])
+def rename_parameters(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Constructor parameters, also of version 0.1, by the names of today."""
+    parameters = {_OLD_PARAMETERS.get(name, name): value for name, value in stored.items()}
+    for name in ("start", "prior"):
+        if name in parameters:
+            parameters[name] = OLD_VALUES.get(parameters[name], parameters[name])
+    return parameters
 
 
-def plain_parameters(model: HiLander) -> dict[str, Any]:
+def _read_preparation(
+    stored: StoredNetwork, parameters: Mapping[str, Any]
+) -> Preparation | PerSetPreparation:
+    described = stored.description
+    if described["n_features"] is None:
+        return PerSetPreparation(parameters["centre"])
+    old_name = described.get("whitens_own", False)  # of version 0.1; still earlier it was absent
+    return Preparation(
+        stored.arrays.get("mean"),
+        bool(described["normalise"]),
+        stored.arrays.get("transform"),
+        is_metric=bool(described.get("is_metric", False)),
+        whitens_each_set=bool(described.get("whitens_each_set", old_name)),
+    )
+
+
+def _read_history(folder: Path) -> Any:
+    history = folder / HISTORY_FILE
+    return read_json(history) if history.is_file() else []
+
+
+def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Constructor parameters as plain values; the device is the reader's choice."""
-    parameters = model.get_params(deep=False)
-    if parameters["learning"] is not None:
-        parameters["learning"] = asdict(parameters["learning"])
-    parameters |= {name: str(parameters[name]) for name in ("start", "adviser")}
-    return {name: value for name, value in parameters.items() if name != "device"}
+    learning = parameters["learning"]
+    plain = dict(parameters) | {"learning": None if learning is None else asdict(learning)}
+    plain |= {name: str(plain[name]) for name in ("start", "prior")}
+    return {name: value for name, value in plain.items() if name not in ("device", "adviser")}

@@ -10,23 +10,20 @@ other half better.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import numpy.typing as npt
 
 from hilander.arrays.rows import FloatArray, IntArray, unit_rows
-from hilander.embeddings.preparation import OwnPreparation, Preparation, learn_preparation
+from hilander.embeddings.preparation import PerSetPreparation, Preparation, learn_preparation
 from hilander.embeddings.regions import take_regions
 from hilander.embeddings.whitening import whiten_within
-from hilander.graph.knn_graph import KnnGraph
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.levels import walk_levels
 from hilander.hierarchy.rules import Rules
-from hilander.hierarchy.work import Work
+from hilander.hierarchy.scorers import Scorer
 from hilander.training.map_choice import MOST_FEATURES, choose_whitening
-
-if TYPE_CHECKING:
-    from hilander.estimator import HiLander
+from hilander.training.model import Model
 
 # First the most careful of the ridges, for clusters are less sure than labels; those that are found
 # after it are better and may say more.
@@ -37,63 +34,72 @@ LEAST_OWN_GAIN = 0.0035
 _REGIONS, _REGION_POINTS = 20, 400
 
 
-def suit_preparation(
-    model: HiLander,
+def resolve_preparation(
+    model: Model,
     points: npt.NDArray[Any],
     rules: Rules,
-    graph: KnnGraph | None = None,
-    work: Work | None = None,
+    score: Scorer,
+    *,
+    whiten: bool | Literal["auto"] = "auto",
+    own_graph: bool = False,
 ) -> Preparation:
-    """How these embeddings are prepared: as the model learnt it, or as they themselves ask for.
+    """How a set is prepared: as the model learnt it, or as the set itself asks for.
 
     Parameters
     ----------
-    model : HiLander, fitted or in the box
+    model : Model
     points : ndarray of shape (n_points, dim)
     rules : Rules of the run
-    graph : KnnGraph, optional
-        The user's own graph of the points, which whitening would belie unless it is asked for.
-    work : Work, optional
-        Is told what was chosen.
+    score : Scorer of the model
+    whiten : bool or "auto"
+        Whether a model that prepares each set anew may whiten it; "auto": where that helps.
+    own_graph : bool
+        Whether the user gave a graph of the points. Its neighbours would not be those of whitened
+        points, so "auto" does not whiten then.
     """
-    chosen = model.preparation_
-    if isinstance(chosen, OwnPreparation):
+    chosen = model.preparation
+    if isinstance(chosen, PerSetPreparation):
         learnt = learn_preparation(points, chosen.centre)
-        chosen = replace(learnt, own=True, whitens_own=model.whiten is not False)
-    if chosen.whitens_own and chosen.transform is None:
-        asked = model.whiten is True or graph is None
-        if asked and points.shape[1] <= MOST_FEATURES:
-            chosen = whiten_by_clusters(model, points, chosen, rules)
-        chosen = replace(chosen, whitens_own=chosen.transform is not None)
-    if work is not None:
-        work.preparation = chosen.describe()
+        chosen = replace(learnt, own=True, whitens_each_set=whiten is not False)
+    if chosen.whitens_each_set and chosen.transform is None:
+        wanted = whiten is True or not own_graph
+        if wanted and points.shape[1] <= MOST_FEATURES:
+            chosen = whiten_by_clusters(chosen, points, rules, score, must=whiten is True)
+        chosen = replace(chosen, whitens_each_set=chosen.transform is not None)
     return chosen
 
 
 def whiten_by_clusters(
-    model: HiLander, points: npt.NDArray[Any], plain: Preparation, rules: Rules
+    plain: Preparation, points: npt.NDArray[Any], rules: Rules, score: Scorer, *, must: bool = False
 ) -> Preparation:
-    """The same preparation, with a whitening if the clusters of some regions speak for one.
+    """The same preparation, with a whitening if the clusters of some regions gain by one.
 
-    Pieces of clusters teach it as well, and are not joined for it: what is too much is worse.
+    Fragments of clusters are learnt from as well, and are not joined for it: a whitening within
+    too large clusters does more harm than one within too small ones.
+
+    Parameters
+    ----------
+    plain : Preparation without a map
+    points : ndarray of shape (n_points, dim)
+    rules : Rules of the run
+    score : Scorer
+    must : bool
+        Whiten even if the clusters do not gain.
     """
-    rules = replace(rules, keep_pieces=True)
+    rules = replace(rules, keep_fragments=True)
     sample = plain.apply(points[take_regions(points, _REGIONS, _REGION_POINTS)])
     if len(sample) <= rules.k:
         return plain
-    found = _cluster(model, sample, rules)
+    found = _cluster(sample, rules, score)
     first, second = OWN_RIDGES
-    if model.whiten == "auto" and not choose_whitening(
+    if not must and not choose_whitening(
         sample, found, rules.k, seed=0, ridges=(first,), least_gain=LEAST_OWN_GAIN
     ):
         return plain
-    found = _cluster(model, unit_rows(sample @ whiten_within(sample, found, first)), rules)
+    found = _cluster(unit_rows(sample @ whiten_within(sample, found, first)), rules, score)
     return replace(plain, transform=whiten_within(sample, found, second))
 
 
-def _cluster(model: HiLander, points: FloatArray, rules: Rules) -> IntArray:
+def _cluster(points: FloatArray, rules: Rules, score: Scorer) -> IntArray:
     """Clusters of prepared points, shape (n_points,)."""
-    from hilander.training.plans import make_scorer
-
-    score = make_scorer(model.network_, model.device, rules)
     return Hierarchy.of_steps(walk_levels(points, score, rules)).labels(-1)

@@ -1,7 +1,7 @@
 import numpy as np
+from benchmarks.small_set_points import METHODS
 
 from benchmarks.albums import MARKS, ROWS, draw_album, format_rows, measure
-from benchmarks.few_points import METHODS
 from benchmarks.quality import PAGE
 from benchmarks.rows import put_block, read_rows
 

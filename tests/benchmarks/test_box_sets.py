@@ -16,7 +16,7 @@ from benchmarks.box_sets import (
 )
 from benchmarks.shapes import _reach, draw_counts
 from hilander import HiLander
-from hilander.embeddings.preparation import OwnPreparation
+from hilander.embeddings.preparation import PerSetPreparation
 from hilander.linkage.evidence.training import make_evidence_network
 from hilander.synthetic.identities import make_identities
 
@@ -74,7 +74,7 @@ def test_only_one_of_the_two_networks_learns_from_small_sets(monkeypatch):
 
 def test_joined_networks_serve_few_points_and_many_each():
     shape = make_plan(0).network
-    many, few = make_evidence_network(shape, 0), make_evidence_network(shape.of_few(), 1)
+    many, few = make_evidence_network(shape, 0), make_evidence_network(shape.for_small_sets(), 1)
     joined = join_networks(many, few)
     for n_points, part in ((FEW_POINTS, few), (FEW_POINTS + 1, many)):
         ours, theirs = joined.suited_to(n_points).state_dict(), part.state_dict()
@@ -94,10 +94,13 @@ def test_a_box_has_members_of_each_draw_and_thresholds_of_its_own(monkeypatch, t
     def train_draw(left_out, draw):
         assert left_out == "flowers"
         shape = make_plan(0).network
-        parts = make_evidence_network(shape, draw), make_evidence_network(shape.of_few(), 9 + draw)
+        parts = (
+            make_evidence_network(shape, draw),
+            make_evidence_network(shape.for_small_sets(), 9 + draw),
+        )
         model = HiLander(random_state=draw)
         model.network_, model.rules_ = join_networks(*parts), make_plan(0).rules
-        model.preparation_, model.history_ = OwnPreparation(), [{"loss": draw}]
+        model.preparation_, model.history_ = PerSetPreparation(), [{"loss": draw}]
         model.summary_ = {"trained_on": ["one"], "n_points": 100}
         return model
 
@@ -114,8 +117,10 @@ def test_a_box_has_members_of_each_draw_and_thresholds_of_its_own(monkeypatch, t
         ours = made.network_.suited_to(n_points)
         for at, (draw, member) in enumerate(box.HANDS[1]):
             theirs = HiLander.load(tmp_path / f"draw-flowers-{draw}").network_.suited_to(n_points)
-            assert (theirs.settings.in_context is False) is few
+            assert (theirs.settings.set_context is False) is few
             for mine, own in zip(
-                ours.looks(super_nodes=True), theirs.looks(super_nodes=True), strict=True
+                ours.classifiers(super_nodes=True),
+                theirs.classifiers(super_nodes=True),
+                strict=True,
             ):
                 assert torch.equal(mine.last.weight[at], own.last.weight[member])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
+from benchmarks.small_set_points import MARKS, ROWS, SIZES, draw_few, format_rows, score
 
-from benchmarks.few_points import MARKS, ROWS, SIZES, draw_few, format_rows, score
 from benchmarks.quality import PAGE
 from benchmarks.rows import put_block, read_rows
 

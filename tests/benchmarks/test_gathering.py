@@ -14,7 +14,7 @@ def make_networks(settings):
     for network in networks:
         for one in [network] + ([network.few] if network.few is not None else []):
             for super_nodes in (False, True):
-                for look in one.looks(super_nodes=super_nodes):
+                for look in one.classifiers(super_nodes=super_nodes):
                     width = len(look.centre)
                     look.adapt(torch.randn(width) / 4, 0.5 + torch.rand(width))
     return networks
@@ -24,7 +24,7 @@ def make_networks(settings):
 @pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize("few", [False, True])
 def test_gathered_members_say_what_they_said_in_their_own_networks(super_nodes, number, few):
-    shape = EvidenceSettings(hidden=8, members=3, few_points=100, in_context=True)
+    shape = EvidenceSettings(hidden=8, members=3, small_set_points=100, set_context=True)
     networks = make_networks(shape)
     gathered = gather_members(networks, HAND)
     assert gathered.settings.members == len(HAND)
@@ -32,14 +32,14 @@ def test_gathered_members_say_what_they_said_in_their_own_networks(super_nodes, 
     def look_of(network):
         part = network.suited_to(50 if few else 500)
         assert (part is network.few) is few
-        return part.looks(super_nodes=super_nodes)[number]
+        return part.classifiers(super_nodes=super_nodes)[number]
 
     look = look_of(gathered)
     evidence = torch.randn(40, len(look.centre)) / 2
     with torch.inference_mode():
-        theirs = [look_of(network).ask_members(evidence) for network in networks]
+        theirs = [look_of(network).member_logits(evidence) for network in networks]
         expected = torch.stack([theirs[at][member] for at, member in HAND])
-        torch.testing.assert_close(look.ask_members(evidence), expected, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(look.member_logits(evidence), expected, atol=1e-5, rtol=1e-5)
         torch.testing.assert_close(look(evidence), expected.mean(dim=0), atol=1e-5, rtol=1e-5)
 
 

@@ -84,7 +84,7 @@ def test_every_part_has_a_line_and_what_was_not_run_says_so():
 @pytest.mark.usefixtures("one_seed_is_enough")
 def test_the_last_row_of_a_seed_counts_and_other_studies_do_not():
     rows = [row(bcubed_f=0.9), row(bcubed_f=0.3), row(seed=1, bcubed_f=0.5)]
-    rows.append(row(study="identities", variant="box", n_identities=50))
+    rows.append(row(study="identities", variant="pretrained", n_identities=50))
     assert cells_of(format_ablation(rows, []), LAST)[0] == ".500 / .400 / .750"
 
 
@@ -106,7 +106,9 @@ def test_identities_are_in_the_order_of_the_data_sets_and_of_their_number():
     rows = [row(**shape, dataset=SECOND, n_identities=50), row(**shape, n_identities=291)]
     rows += [row(**shape, n_identities=50), row(**shape, n_identities=50, seed=1, n_train=3001)]
     rows += [row(study="identities", variant="advised", n_identities=50, bcubed_f=0.5), row()]
-    rows.append(row(study="identities", variant="box", n_identities=50))  # of an earlier study
+    rows.append(
+        row(study="identities", variant="pretrained", n_identities=50)
+    )  # of an earlier study
     boxes = [row(method="in the box", bcubed_f=0.3), row(method="EVoC", bcubed_f=0.1)]
     lines = format_identities(rows, boxes).splitlines()
     assert len({line.count("|") for line in lines}) == 1
@@ -145,7 +147,7 @@ def test_the_page_of_quality_is_drawn_from_its_rows():
     rows = read_rows(quality.ROWS)
     tables = {
         quality.ABLATION_MARKS: format_ablation(rows, read_rows(quality.COMPARISON)),
-        quality.IDENTITY_MARKS: format_identities(rows, read_rows(quality.BOX_ROWS)),
+        quality.IDENTITY_MARKS: format_identities(rows, read_rows(quality.PRETRAINED_ROWS)),
     }
     for marks, table in tables.items():
         assert all(text.count(mark) == 1 for mark in marks)
@@ -156,12 +158,13 @@ def test_the_page_of_quality_is_drawn_from_its_rows():
 
 
 def test_the_last_step_is_the_default_method_but_for_the_map():
-    from hilander import HiLander
     from hilander.training.plans import make_plan
+
+    from hilander import HiLander
 
     X, y = make_identities(n_identities=6, size=8, dim=8, seed=0)
     rules = make_plan(HiLander(), X, y).rules
-    assert STEPS["mistakes"][LAST] == (rules.decoder, rules.p_tau_rise > 0)
+    assert STEPS["mistakes"][LAST] == (rules.decoder, rules.p_tau_slope > 0)
 
 
 def test_a_clustering_is_scored_as_the_library_scores_it():
@@ -176,9 +179,9 @@ def test_super_nodes_of_the_truth_are_learnt_from_without_a_network():
     X, y = make_identities(n_identities=12, size=20, dim=8, spread=0.5, seed=0)
     plan = EvidencePlan(rules=Rules(k=3, decoder="parents", search_average=True, keep_links=True))
     graph = build_knn_graph(X, 3)
-    sights = list(quality.look_at_true_clusters([(Episode(X, y), graph)], plan))
-    assert len(sights) == 1
-    assert 12 <= len(sights[0].examples.same) < len(X)
+    graph_examples = list(quality.examples_of_true_clusters([(Episode(X, y), graph)], plan))
+    assert len(graph_examples) == 1
+    assert 12 <= len(graph_examples[0].examples.same) < len(X)
 
 
 # What is learnt for the ablation.
@@ -216,14 +219,14 @@ def equal(one, two):
 @pytest.mark.parametrize("n", [6, 20])  # too few to hold any out, and enough
 def test_few_identities_group_as_fit_does_alone_and_advised(n, tiny_plan, monkeypatch):
     from hilander import HiLander
-    from hilander.linkage.storage import BOX
+    from hilander.linkage.storage import PRETRAINED
 
-    monkeypatch.setattr(quality, "find_box", lambda *_: BOX)
+    monkeypatch.setattr(quality, "find_box", lambda *_: PRETRAINED)
     small = {"learning": tiny_plan.learning, "device": "cpu"}
     monkeypatch.setattr(quality, "HiLander", partial(HiLander, **small))
     X, y = make_identities(n_identities=n, size=8, dim=16, spread=0.5, seed=0)
     test, _ = make_identities(n_identities=30, size=8, dim=16, spread=0.5, seed=1)
     found = quality.cluster_by_few(X, y, test, FIRST, 0)
-    for variant, adviser in (("alone", "nothing"), ("advised", "box")):
-        expected = HiLander(**small, random_state=0, adviser=adviser).fit(X, y).predict(test)
+    for variant, prior in (("alone", "none"), ("advised", "pretrained")):
+        expected = HiLander(**small, random_state=0, prior=prior).fit(X, y).predict(test)
         np.testing.assert_array_equal(found[variant], expected)

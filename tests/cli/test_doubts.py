@@ -11,7 +11,7 @@ from hilander.cli.inputs import DECODERS as OFFERED
 from hilander.cli.main import main
 from hilander.graph.scores import EdgeScores, edge_density
 from hilander.hierarchy.decoding.decode import DECODERS
-from hilander.hierarchy.doubts import find_doubtful_merges, find_likely_pairs
+from hilander.hierarchy.doubts import find_doubtful_merges, find_merge_candidates
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.levels import walk_levels
 from hilander.hierarchy.quality import QUALITY_FILE, measure_quality
@@ -68,7 +68,7 @@ def test_json_tells_the_doubts_of_the_library_by_id(doubtful, capsys):
     hierarchy = Hierarchy.load(doubtful)
     graph, scores = load_scored_graph(doubtful)
     merges = find_doubtful_merges(hierarchy, 5)
-    pairs = find_likely_pairs(hierarchy, graph.neighbours, scores.linkage, 5)
+    pairs = find_merge_candidates(hierarchy, graph.neighbours, scores.linkage, 5)
     assert merges
     assert pairs
     assert len(told["merges"]) == len(merges)

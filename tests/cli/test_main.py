@@ -143,7 +143,7 @@ def test_cluster_writes_what_was_done_and_how_long_it_took(clustered):
 
 def test_a_run_tells_the_threshold_that_suits_the_spread_of_its_sizes(clustered, capsys):
     model = HiLander.load(clustered / "model")
-    model.rules_ = replace(model.rules_, p_tau=0.4, p_tau_rise=1.0)
+    model.rules_ = replace(model.rules_, p_tau=0.4, p_tau_slope=1.0)
     model.save(clustered / "rising")
     command = ["cluster", f"{clustered}/test.npz", "-m", f"{clustered}/rising"]
     assert main([*command, "-o", f"{clustered}/run"]) == 0
@@ -311,15 +311,15 @@ def test_info_of_a_run_says_how_its_embeddings_were_prepared(clustered, capsys):
 
 
 def test_info_counts_the_epochs_of_one_look(clustered, capsys):
-    from hilander.linkage.storage import BOX
+    from hilander.linkage.storage import PRETRAINED
 
     assert main(["info", f"{clustered}/model", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["epochs"] == 3
     assert "looks" not in facts
-    assert main(["info", f"{BOX}", "--json"]) == 0
+    assert main(["info", f"{PRETRAINED}", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    records = json.loads((BOX / "history.json").read_text())
+    records = json.loads((PRETRAINED / "history.json").read_text())
     assert facts["looks"] == len({record["look"] for record in records}) > 1
     draws = len({record["draw"] for record in records})
     assert facts["draws"] == draws == 3
@@ -328,13 +328,13 @@ def test_info_counts_the_epochs_of_one_look(clustered, capsys):
 
 def test_info_explains_settings(clustered, capsys):
     from hilander.cli.info import MEANINGS
-    from hilander.linkage.storage import BOX
+    from hilander.linkage.storage import PRETRAINED
 
-    for path in (clustered / "run", clustered / "model", BOX):
+    for path in (clustered / "run", clustered / "model", PRETRAINED):
         assert main(["info", f"{path}"]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert any(line.startswith("k ") and "neighbours of each point" in line for line in lines)
-    for path in (clustered / "model", BOX):
+    for path in (clustered / "model", PRETRAINED):
         assert set(HiLander.load(path).network_.settings.to_dict()) <= set(MEANINGS)
 
 

@@ -34,15 +34,15 @@ def test_what_is_not_there_is_a_file_not_found_and_still_a_file_error(read, tmp_
 
 def test_info_knows_the_model_in_the_box_by_name(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    assert main(["info", "box", "--json"]) == 0
+    assert main(["info", "pretrained", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["kind"] == "model"
-    (tmp_path / "box").mkdir()  # a folder of that name is meant
-    assert main(["info", "box"]) == 2
+    (tmp_path / "pretrained").mkdir()  # a folder of that name is meant
+    assert main(["info", "pretrained"]) == 2
     assert "has no hilander.json" in capsys.readouterr().err
 
 
 def test_cluster_knows_the_model_in_the_box_by_name(run, capsys):
-    assert main(["cluster", f"{run}/points.npy", "-m", "box", "-o", f"{run}/again"]) == 0
+    assert main(["cluster", f"{run}/points.npy", "-m", "pretrained", "-o", f"{run}/again"]) == 0
     assert "model: in the box" in capsys.readouterr().out
     again, before = (Hierarchy.load(run / name).labels(-1) for name in ("again", "run"))
     np.testing.assert_array_equal(again, before)

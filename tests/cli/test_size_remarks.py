@@ -21,11 +21,11 @@ def group(*levels):
     return Hierarchy(made)
 
 
-def remark(*levels, in_the_box=False, whitened=False):
+def remark(*levels, is_pretrained=False, whitened=False):
     found = group(*levels)
     points, _ = make_identities(n_identities=len(levels[0]) // 5 + 1, size=5, dim=32, seed=0)
     points = points[: found.n_points]
-    return remark_on_sizes(found, points, in_the_box=in_the_box, whitened=whitened)
+    return remark_on_sizes(found, points, is_pretrained=is_pretrained, whitened=whitened)
 
 
 def pairs(n_points, n_pairs):
@@ -61,8 +61,8 @@ def test_few_points_may_well_be_one_identity_or_as_many_as_they_are():
 
 @pytest.mark.parametrize("labels", [np.arange(60), np.zeros(60, int)])
 def test_the_other_whitening_is_advised_where_it_can_be_chosen(labels):
-    assert "--p-tau, --whiten yes, or" in remark(labels, in_the_box=True)
-    assert "--p-tau, --whiten no, or" in remark(labels, in_the_box=True, whitened=True)
+    assert "--p-tau, --whiten yes, or" in remark(labels, is_pretrained=True)
+    assert "--p-tau, --whiten no, or" in remark(labels, is_pretrained=True, whitened=True)
     assert "--whiten" not in remark(labels)
 
 
@@ -88,6 +88,6 @@ def test_pieces_of_one_cloud_are_told_of(tmp_path, capsys):
 
 def test_identities_that_stand_apart_are_no_cloud():
     points, labels = make_identities(n_identities=30, size=8, dim=32, seed=0)
-    assert remark_on_sizes(group(labels), points, in_the_box=True, whitened=False) == ""
+    assert remark_on_sizes(group(labels), points, is_pretrained=True, whitened=False) == ""
     cloud = np.random.default_rng(0).normal(size=points.shape)
-    assert remark_on_sizes(group(labels), cloud, in_the_box=True, whitened=False) != ""
+    assert remark_on_sizes(group(labels), cloud, is_pretrained=True, whitened=False) != ""

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from hilander.comparison.rival import Axis, Method
+from hilander.comparison.rival import Axis, Rival
 from hilander.comparison.rivals.finch import FINCH
 
 
@@ -34,11 +34,11 @@ def all_noise(problem, state, params):
 
 METHODS = {
     "FINCH": FINCH,
-    "raises": Method("raises", "paper", raise_error),
-    "slow": Method("slow", "paper", sleep),
-    "greedy": Method("greedy", "paper", eat_memory),
-    "square": Method("square", "paper", all_noise, memory=lambda n, d, k: 10**15),
-    "unsteady": Method("unsteady", "paper", second_seed_dies, varies=True),
-    "noise": Method("noise", "paper", all_noise, axes=(Axis("a", (1, 2)),)),
-    "absent": Method("absent", "today", all_noise, requires=(("no_such_module", "peers"),)),
+    "raises": Rival("raises", "paper", raise_error),
+    "slow": Rival("slow", "paper", sleep),
+    "greedy": Rival("greedy", "paper", eat_memory),
+    "square": Rival("square", "paper", all_noise, memory=lambda n, d, k: 10**15),
+    "unsteady": Rival("unsteady", "paper", second_seed_dies, varies=True),
+    "noise": Rival("noise", "paper", all_noise, axes=(Axis("a", (1, 2)),)),
+    "absent": Rival("absent", "today", all_noise, requires=(("no_such_module", "peers"),)),
 }

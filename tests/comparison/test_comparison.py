@@ -15,9 +15,9 @@ from hilander.errors import EmbeddingError, LabelError, SettingError
 from hilander.synthetic.identities import make_identities
 
 sys.path.insert(0, str(Path(__file__).parent))
-from fake_methods import METHODS as FAKES
+from tests.comparison.fake_methods import METHODS as FAKES
 
-REGISTRY = "fake_methods:METHODS"
+REGISTRY = "tests.comparison.fake_methods:METHODS"
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from hilander.comparison.protocol import (
     next_between,
     tune_method,
 )
-from hilander.comparison.rival import Axis, Method, Problem, noise_to_singletons
-from hilander.comparison.rivals.registry import PEERS
+from hilander.comparison.rival import Axis, Problem, Rival, noise_to_singletons
+from hilander.comparison.rivals.registry import RIVALS
 from hilander.comparison.rivals.threshold import mean_f
 from hilander.errors import LabelError, SettingError
 from hilander.metrics.scores import bcubed_f, pairwise_f
@@ -53,7 +53,7 @@ def test_the_objective_seen_from_some_points_counts_strangers_in_their_clusters(
 def test_tuning_finds_the_best_value_between_those_listed(problem_and_labels) -> None:
     problem, _ = problem_and_labels
     labels = blocks_of(10, 200)
-    method = Method(
+    method = Rival(
         "blocks",
         "paper",
         cluster=lambda problem, state, params: blocks_of(params["size"], len(problem.features)),
@@ -66,7 +66,7 @@ def test_tuning_finds_the_best_value_between_those_listed(problem_and_labels) ->
 
 
 def test_every_method_stays_within_the_budget() -> None:
-    for method in PEERS.values():
+    for method in RIVALS.values():
         assert 0 < len(method.settings()) <= BUDGET, method.name
 
 
@@ -89,7 +89,7 @@ def test_shared_work_is_done_once_for_each_setting_it_depends_on(problem_and_lab
         started.append(params["k"])
         return params["k"]
 
-    method = Method(
+    method = Rival(
         "counting",
         "paper",
         cluster=lambda problem, state, params: blocks_of(params["size"], len(problem.features)),
@@ -111,7 +111,7 @@ def test_a_method_that_learns_never_sees_the_identities_it_is_judged_on(
         learnt.append(problem.features)
         assert len(labels) == len(problem.features)
 
-    method = Method(
+    method = Rival(
         "learner",
         "paper",
         cluster=lambda problem, state, params: blocks_of(params["size"], len(problem.features)),
@@ -129,11 +129,11 @@ def test_a_method_that_learns_never_sees_the_identities_it_is_judged_on(
 def test_labels_of_another_length_are_refused(problem_and_labels) -> None:
     problem, labels = problem_and_labels
     with pytest.raises(LabelError, match="199 labels for 200"):
-        tune_method(PEERS["FINCH"], problem, labels[:-1])
+        tune_method(RIVALS["FINCH"], problem, labels[:-1])
 
 
 def test_a_missing_library_says_what_installs_it() -> None:
-    method = Method(
+    method = Rival(
         "absent", "today", cluster=lambda *_: np.zeros(1), requires=(("no_such_module", "peers"),)
     )
     with pytest.raises(SettingError, match=r"hilander\[peers\]"):

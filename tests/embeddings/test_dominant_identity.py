@@ -3,15 +3,15 @@ import pytest
 
 from hilander import HiLander
 from hilander.embeddings.dominant_identity import (
-    find_crowd,
+    exclude_dominant_identity,
+    find_dominant_identity,
     is_all_one_cloud,
     is_one_cloud,
-    leave_crowds_out,
     split_in_two,
-    thin_crowd_out,
+    subsample_dominant_identity,
 )
 from hilander.embeddings.preparation import learn_preparation
-from hilander.linkage.evidence.background import measure_background, measure_strangers
+from hilander.linkage.evidence.background import measure_background, measure_between_cosine
 from hilander.metrics.scores import bcubed_f
 
 DIM = 48
@@ -35,7 +35,7 @@ def unit(rows):
 @pytest.mark.parametrize("shared", [0.0, 2.0])
 def test_an_identity_with_most_of_the_points_is_a_crowd(shared):
     points, labels = make_album([300] + [1] * 100, shared=shared)
-    left = leave_crowds_out(points)
+    left = exclude_dominant_identity(points)
     assert (labels[left] != 0).mean() > 0.95
     assert len(left) > 85
 
@@ -45,7 +45,7 @@ def test_an_identity_with_most_of_the_points_is_a_crowd(shared):
     "sizes", [[20] * 30, [1] * 300, [30, 25, 20, *[5] * 40], [200], [300, 300]]
 )
 def test_usual_sets_one_cloud_and_two_large_identities_have_no_crowd(sizes, shared):
-    assert leave_crowds_out(make_album(sizes, shared=shared)[0]) is None
+    assert exclude_dominant_identity(make_album(sizes, shared=shared)[0]) is None
 
 
 def test_many_identities_of_one_kind_are_no_crowd():
@@ -56,21 +56,21 @@ def test_many_identities_of_one_kind_are_no_crowd():
     points = np.concatenate([unit(kind + alike), unit(others)])
     # More alike than the others by far, but nearer to some of themselves than a cloud would be.
     assert np.mean(points[:450] @ points[:450].T) > 0.7
-    assert find_crowd(points) is None
+    assert find_dominant_identity(points) is None
     cloud = unit(kind + rng.normal(size=(450, DIM)) / np.sqrt(DIM))
-    assert find_crowd(np.concatenate([cloud, unit(others)])).sum() >= 440
+    assert find_dominant_identity(np.concatenate([cloud, unit(others)])).sum() >= 440
 
 
 def test_a_second_crowd_behind_the_first_is_left_out_too():
     points, labels = make_album([900, 250, *[1] * 80], scatter=0.4)
-    left = leave_crowds_out(points)
+    left = exclude_dominant_identity(points)
     assert np.isin(labels[left], [0, 1]).mean() < 0.1
 
 
 @pytest.mark.parametrize("sizes", [[300, 40], [300, 10], [100, 60]])
 def test_two_identities_alone_are_each_others_background(sizes):
     points, labels = make_album(sizes, shared=1.0)
-    left = np.bincount(labels[leave_crowds_out(points)])
+    left = np.bincount(labels[exclude_dominant_identity(points)])
     np.testing.assert_allclose(left, [sizes[1]] * 2, atol=2)
 
 
@@ -85,7 +85,7 @@ def test_the_box_tells_a_large_identity_from_a_smaller_one(sizes, shared):
 
 def test_a_crowd_is_found_in_a_sample_of_many_points():
     points, labels = make_album([7000, *[2] * 1000])
-    left = leave_crowds_out(points)
+    left = exclude_dominant_identity(points)
     assert 500 < len(left) < 2000
     assert np.all(np.diff(left) > 0)
     assert (labels[left] != 0).mean() > 0.95
@@ -120,22 +120,24 @@ def test_the_mean_and_the_background_are_those_of_the_others():
 
 def test_who_knows_strangers_measures_a_crowd_against_them_and_others_as_ever():
     usual, labels = make_album([10] * 40)
-    strangers = measure_strangers(unit(usual), labels)
-    assert abs(strangers) < 0.05
-    assert measure_strangers(unit(usual)[labels < 7], labels[labels < 7]) is None
+    between_cosine = measure_between_cosine(unit(usual), labels)
+    assert abs(between_cosine) < 0.05
+    assert measure_between_cosine(unit(usual)[labels < 7], labels[labels < 7]) is None
     for sizes in ([200], [200, 1, 1], [200] + [1] * 40):
         crowd = unit(make_album(sizes)[0])
-        assert measure_background(crowd, strangers=strangers).centre == strangers
+        assert measure_background(crowd, between_cosine=between_cosine).centre == between_cosine
     for sizes in ([10] * 40, [1] * 200, [2] * 100):
         others = unit(make_album(sizes, seed=3)[0])
-        known, unknown = (measure_background(others, strangers=s) for s in (strangers, None))
+        known, unknown = (
+            measure_background(others, between_cosine=s) for s in (between_cosine, None)
+        )
         assert known == unknown
 
 
 def test_identities_of_one_kind_are_not_taken_for_one_by_who_knows_strangers():
     alike = unit(make_album([15] * 30, shared=1.5)[0])
     assert measure_background(alike).centre > 0.5
-    assert measure_background(alike, strangers=0.0) == measure_background(alike)
+    assert measure_background(alike, between_cosine=0.0) == measure_background(alike)
 
 
 @pytest.fixture(scope="module")
@@ -157,11 +159,11 @@ def test_of_a_labelled_crowd_as_few_count_as_others_have():
     others = unit(points[labels != 0].astype(float))
     preparation = learn_preparation(points, labels=labels)
     assert np.linalg.norm(preparation.mean - others.mean(axis=0)) < 0.02
-    chosen = thin_crowd_out(labels)
+    chosen = subsample_dominant_identity(labels)
     np.testing.assert_array_equal(np.bincount(labels[chosen]), [2] * 101)
-    assert thin_crowd_out(np.repeat(np.arange(5), 30)) is None
+    assert subsample_dominant_identity(np.repeat(np.arange(5), 30)) is None
     two = np.repeat([0, 1], [70, 20])
-    np.testing.assert_array_equal(np.bincount(two[thin_crowd_out(two)]), [20, 20])
+    np.testing.assert_array_equal(np.bincount(two[subsample_dominant_identity(two)]), [20, 20])
 
 
 @pytest.mark.parametrize("shared", [0.0, 2.0])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hilander.embeddings.equal_rows import find_copies
+from hilander.embeddings.equal_rows import find_equal_rows
 from hilander.knn.search import build_knn_graph
 from hilander.synthetic.identities import make_identities
 
@@ -17,7 +17,7 @@ def with_copies(seed, dtype=np.float32):
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_equal_rows_and_only_they_are_copies(dtype):
     features, copy_of = with_copies(0, dtype)
-    copies = find_copies(features)
+    copies = find_equal_rows(features)
     np.testing.assert_array_equal(
         copies.group[:, None] == copies.group, copy_of[:, None] == copy_of
     )
@@ -29,19 +29,19 @@ def test_equal_rows_and_only_they_are_copies(dtype):
 
 
 def test_rows_that_all_differ_have_no_copies():
-    assert find_copies(make_identities(seed=1)[0]) is None
+    assert find_equal_rows(make_identities(seed=1)[0]) is None
 
 
 def test_a_zero_equals_a_negative_zero():
-    assert find_copies(np.array([[0.0, 1], [-0.0, 1]], dtype=np.float32)) is not None
+    assert find_equal_rows(np.array([[0.0, 1], [-0.0, 1]], dtype=np.float32)) is not None
 
 
 def test_rows_of_one_code_that_differ_are_no_copies(monkeypatch):
     monkeypatch.setattr(
         "hilander.embeddings.equal_rows._hash_rows", lambda rows: np.zeros(len(rows), np.uint64)
     )
-    assert find_copies(np.eye(4, dtype=np.float32)) is None
-    copies = find_copies(np.eye(3, dtype=np.float32)[[0, 1, 0, 2]])
+    assert find_equal_rows(np.eye(4, dtype=np.float32)) is None
+    copies = find_equal_rows(np.eye(3, dtype=np.float32)[[0, 1, 0, 2]])
     np.testing.assert_array_equal(copies.first, [0, 1, 3])
 
 

@@ -59,9 +59,9 @@ def make_sets():
 MODELS = {
     "pretrained": lambda: HiLander.pretrained(device="cpu"),
     "default": lambda: HiLander(epochs=2, device="cpu"),
-    "alone": lambda: HiLander(epochs=2, adviser="nothing", whiten=True, device="cpu"),
+    "alone": lambda: HiLander(epochs=2, prior="none", whiten=True, device="cpu"),
     "fine-tuned": lambda: HiLander(
-        epochs=2, start="box", adviser="nothing", centre=True, device="cpu"
+        epochs=2, start="pretrained", prior="none", centre=True, device="cpu"
     ),
     "paper": lambda: HiLander(method="paper", epochs=2, hidden=16, device="cpu"),
     "paper-auto": lambda: HiLander(

@@ -7,7 +7,7 @@ from hilander.hierarchy.doubts import (
     PAIR,
     doubt_merge,
     find_doubtful_merges,
-    find_likely_pairs,
+    find_merge_candidates,
     pair_clusters,
 )
 from hilander.hierarchy.hierarchy import Hierarchy, Level
@@ -87,7 +87,7 @@ def test_the_strength_of_a_pair_is_the_linkage_between_it_for_each_edge_of_the_s
 
 def test_likely_pairs_stand_for_their_clusters_the_heaviest_first(hierarchy):
     neighbours, linkage = random_graph(hierarchy)
-    found = find_likely_pairs(hierarchy, neighbours, linkage, 5)
+    found = find_merge_candidates(hierarchy, neighbours, linkage, 5)
     labels = hierarchy.labels(-1)
     assert len(found) == 5
     for one in found:
@@ -107,5 +107,5 @@ def test_two_halves_of_one_identity_are_the_likeliest_pair():
     rng = np.random.default_rng(0)
     neighbours = np.stack([rng.choice(np.delete(np.arange(20), i), 6, False) for i in range(20)])
     between = np.isin(labels[neighbours], (1, 3)) & np.isin(labels, (1, 3))[:, None]
-    first = find_likely_pairs(flat, neighbours, np.where(between, 0.6, 0.05), 1)[0]
+    first = find_merge_candidates(flat, neighbours, np.where(between, 0.6, 0.05), 1)[0]
     assert first.nodes == (1, 3)

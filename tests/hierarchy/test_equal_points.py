@@ -5,9 +5,9 @@ from hilander import HiLander
 from hilander.cli.main import main
 from hilander.hierarchy.equal_points import (
     FEWEST_DISTINCT,
-    leave_copies_out,
-    restore_copies,
-    set_copies_aside,
+    drop_equal_points,
+    merge_equal_points,
+    restore_equal_points,
     spread_step,
 )
 from hilander.hierarchy.hierarchy import Hierarchy
@@ -48,7 +48,7 @@ def test_copies_change_nothing_for_the_others_and_stay_with_their_like(once, sha
 
 def test_the_first_step_holds_all_points_and_copies_hang_from_the_first(once):
     points, labels, source = copy_some(*once, 0.5)
-    distinct, copies = set_copies_aside(points)
+    distinct, copies = merge_equal_points(points)
     assert len(distinct) == len(once[0])
     steps = list(walk_levels(distinct, score_with_labels(labels[copies.first]), Rules(k=5)))
     whole = spread_step(steps[0], copies)
@@ -64,7 +64,7 @@ def test_the_first_step_holds_all_points_and_copies_hang_from_the_first(once):
     np.testing.assert_allclose(whole.graph.affinity, cosine, atol=1e-5)
     same = labels[whole.graph.neighbours] == labels[:, None]
     np.testing.assert_array_equal(whole.scores.linkage, same)
-    hierarchy = Hierarchy.of_steps(restore_copies(iter(steps), copies))
+    hierarchy = Hierarchy.of_steps(restore_equal_points(iter(steps), copies))
     np.testing.assert_array_equal(
         hierarchy.labels(-1)[:, None] == hierarchy.labels(-1), labels[:, None] == labels
     )
@@ -73,32 +73,32 @@ def test_the_first_step_holds_all_points_and_copies_hang_from_the_first(once):
 def test_few_copies_few_points_and_large_ones_are_shown_all(once, monkeypatch):
     points, labels = once
     twice = np.concatenate([points, points])
-    assert set_copies_aside(twice)[1] is not None
-    assert set_copies_aside(points)[1] is None
-    assert set_copies_aside(np.concatenate([points, points[:1]]))[1] is None
-    assert set_copies_aside(np.repeat(points[: FEWEST_DISTINCT - 1], 2, axis=0))[1] is None
-    assert set_copies_aside(twice, show_all=True)[1] is None
-    assert leave_copies_out(twice, np.tile(labels, 2), show_all=True)[0] is twice
+    assert merge_equal_points(twice)[1] is not None
+    assert merge_equal_points(points)[1] is None
+    assert merge_equal_points(np.concatenate([points, points[:1]]))[1] is None
+    assert merge_equal_points(np.repeat(points[: FEWEST_DISTINCT - 1], 2, axis=0))[1] is None
+    assert merge_equal_points(twice, keep=True)[1] is None
+    assert drop_equal_points(twice, np.tile(labels, 2), keep=True)[0] is twice
     monkeypatch.setattr("hilander.hierarchy.equal_points._MOST_BYTES", points.nbytes - 1)
-    assert set_copies_aside(twice)[1] is None
+    assert merge_equal_points(twice)[1] is None
 
 
 def test_copies_of_one_identity_are_not_learned_from_twice(once):
     points, labels = once
     copied, names, _ = copy_some(points, labels, 0.5)
-    taught, kept = leave_copies_out(copied, names)
+    taught, kept = drop_equal_points(copied, names)
     assert len(taught) == len(points)
     np.testing.assert_array_equal(np.bincount(kept), np.bincount(labels))
     # A copy under another name is kept: one of the two names is wrong, and who knows which.
     other = np.where(np.arange(len(names)) == 0, (names[0] + 1) % 25, names)
-    assert len(leave_copies_out(np.repeat(copied, 2, axis=0), np.r_[names, other])[0]) > 250
+    assert len(drop_equal_points(np.repeat(copied, 2, axis=0), np.r_[names, other])[0]) > 250
 
 
 def test_an_identity_of_copies_alone_leaves_all_as_they_are(once):
     points, labels = once
     points = points.copy()
     points[labels == 0] = points[0]
-    assert leave_copies_out(points, labels)[0] is points
+    assert drop_equal_points(points, labels)[0] is points
 
 
 def test_a_run_of_photos_saved_twice_can_be_looked_at(once, tmp_path, capsys):

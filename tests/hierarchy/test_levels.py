@@ -204,8 +204,8 @@ def test_exact_duplicates_by_the_hundred_are_not_fragmented():
     assert same_partition(found.labels(-1), labels)
 
 
-@pytest.mark.parametrize("keep_pieces", [False, True])
-def test_a_large_identity_that_communities_cut_is_joined_above(monkeypatch, keep_pieces):
+@pytest.mark.parametrize("keep_fragments", [False, True])
+def test_a_large_identity_that_communities_cut_is_joined_above(monkeypatch, keep_fragments):
     features, labels = make_identities(sizes=[600] + [10] * 30, dim=16, spread=0.4, seed=0)
     used, real = [], levels.decode
 
@@ -214,12 +214,12 @@ def test_a_large_identity_that_communities_cut_is_joined_above(monkeypatch, keep
         return real(*arguments, **settings)
 
     monkeypatch.setattr(levels, "decode", watch)
-    settings = {"k": 10, "decoder": "leiden", "p_tau": 0.5, "keep_pieces": keep_pieces}
+    settings = {"k": 10, "decoder": "leiden", "p_tau": 0.5, "keep_fragments": keep_fragments}
     found = cluster(features, score_with_labels(labels), **settings)
     assert used[0] == "leiden"
     assert set(used[1:]) == {"contract"}
     n_parts = len(np.unique(found.labels(0)[labels == 0]))
-    assert n_parts > 10 if keep_pieces else 1 < n_parts <= 10
+    assert n_parts > 10 if keep_fragments else 1 < n_parts <= 10
     assert len(np.unique(found.labels(-1)[labels == 0])) == 1
     assert same_partition(found.labels(-1), labels)
 
@@ -253,7 +253,7 @@ def test_points_are_searched_at_the_recall_of_the_search_and_super_nodes_at_a_lo
     Hierarchy.of_steps(walk_levels(features, score, Rules(k=3), search=search))
     assert told[0] == {}
     assert len(told) > 1
-    assert all(how == {"recall": UPPER_RECALL, "friends": False} for how in told[1:])
+    assert all(how == {"recall": UPPER_RECALL, "refine": False} for how in told[1:])
     assert 0.5 < UPPER_RECALL < 0.95
 
 

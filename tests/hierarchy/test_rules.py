@@ -34,18 +34,18 @@ def test_numpy_numbers_become_plain_ones():
 
 def test_early_stop_ends_where_more_than_one_kth_of_the_edges_before_are_added():
     rules = Rules(k=10)
-    assert not rules.says_stop(500, None)
-    assert not rules.says_stop(10, 100)
-    assert rules.says_stop(11, 100)
-    assert rules.says_stop(0, 100)
-    assert rules.says_stop(0, None)
+    assert not rules.is_early_stop(500, None)
+    assert not rules.is_early_stop(10, 100)
+    assert rules.is_early_stop(11, 100)
+    assert rules.is_early_stop(0, 100)
+    assert rules.is_early_stop(0, None)
 
 
 def test_the_released_k_counts_the_node_in_the_early_stop_and_in_the_smallest_level():
     released = Rules(k=9, as_released=True)
-    assert not released.says_stop(10, 100)
-    assert released.says_stop(11, 100)
-    assert not Rules(k=9).says_stop(11, 100)
+    assert not released.is_early_stop(10, 100)
+    assert released.is_early_stop(11, 100)
+    assert not Rules(k=9).is_early_stop(11, 100)
     assert [released.can_cluster(n) for n in (10, 11)] == [False, True]
     assert [Rules(k=9).can_cluster(n) for n in (1, 2)] == [False, True]
 
@@ -70,9 +70,9 @@ def test_communities_are_for_points_and_super_nodes_are_merged_with_care(decoder
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"p_tau_rise": -1}, "p_tau_rise=-1 must be a finite number >= 0"),
-        ({"p_tau_rise": float("inf")}, "p_tau_rise=inf must be a finite number"),
-        ({"p_tau_rise": "auto"}, "p_tau_rise='auto' must be a finite number"),
+        ({"p_tau_slope": -1}, "p_tau_rise=-1 must be a finite number >= 0"),
+        ({"p_tau_slope": float("inf")}, "p_tau_rise=inf must be a finite number"),
+        ({"p_tau_slope": "auto"}, "p_tau_rise='auto' must be a finite number"),
         ({"p_tau_merge": 1.5}, "p_tau_merge=1.5 is not a probability"),
         ({"p_tau_merge": "auto"}, "p_tau_merge='auto' is not a probability"),
         ({"decoder": "rank"}, "decoder='rank' is not known"),
@@ -84,15 +84,15 @@ def test_a_way_of_merging_that_means_nothing_is_refused(settings, message):
 
 
 def test_few_points_have_as_many_neighbours_as_there_are_or_a_share_of_the_points():
-    plain, share = Rules(k=15), Rules(k=15, points_for_each=10)
+    plain, share = Rules(k=15), Rules(k=15, points_per_neighbour=10)
     points = (1000, 150, 149, 60, 30, 5, 3)
-    assert [plain.suited_to(n).k for n in points] == [15, 15, 15, 15, 15, 4, 3]
-    assert [share.suited_to(n).k for n in points] == [15, 15, 14, 6, 5, 4, 3]
-    assert Rules(k=2, points_for_each=10).suited_to(100).k == 2
+    assert [plain.adapted_to(n).k for n in points] == [15, 15, 15, 15, 15, 4, 3]
+    assert [share.adapted_to(n).k for n in points] == [15, 15, 14, 6, 5, 4, 3]
+    assert Rules(k=2, points_per_neighbour=10).adapted_to(100).k == 2
 
 
 def test_a_threshold_that_is_named_does_not_move_and_no_later_merge_takes_less():
-    own = Rules(p_tau=0.6, p_tau_merge=0.7, p_tau_rise=2.0)
+    own = Rules(p_tau=0.6, p_tau_merge=0.7, p_tau_slope=2.0)
     assert own.with_threshold(0.9) == Rules(p_tau=0.9, p_tau_merge=0.9)
     assert own.with_threshold(0.3) == Rules(p_tau=0.3, p_tau_merge=0.7)
     assert Rules().with_threshold(0.9) == Rules(p_tau=0.9)

@@ -48,7 +48,7 @@ def test_a_file_appears_whole_with_nothing_beside_it(tmp_path):
     ],
 )
 @pytest.mark.parametrize("where", ["in the block", "at the end"])
-def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch, number, advice, where):
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch, number, prior, where):
     target = tmp_path / "a.txt"
     target.write_text("old")
     fail = fail_with(number)
@@ -61,7 +61,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch, number, advic
 
     if where == "at the end":
         monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OutputError, match=f"a.txt cannot be written.*{advice}"):
+    with pytest.raises(OutputError, match=f"a.txt cannot be written.*{prior}"):
         write()
     assert target.read_text() == "old"
     assert listing(tmp_path) == ["a.txt"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hilander.arrays.row_source import RowSource
-from hilander.engines.threads import Workers, hire_workers
+from hilander.engines.threads import Workers, open_workers
 from hilander.errors import GraphError
 from hilander.knn import search as search_module
 from hilander.knn.block_join import Joiner
@@ -121,7 +121,7 @@ def test_half_precision_and_a_mapped_file_give_nearly_the_same_graph(faces, tmp_
 
 @pytest.mark.usefixtures("cells_for_all")
 def test_thousands_of_copies_are_found_and_cost_nothing(monkeypatch):
-    """Copies are searched for once: all pairs of them are never looked at."""
+    """EqualRows are searched for once: all pairs of them are never looked at."""
     features, _ = make_identities(n_identities=100, size=10, dim=16, seed=0)
     rng = np.random.default_rng(0)
     copy_of = rng.permutation(np.concatenate([np.arange(1_000), np.full(20_000, 17)]))
@@ -154,7 +154,7 @@ def test_a_crowd_of_near_copies_is_searched_like_any_other():
 def filled_lists(features, plan, margin_of=None):
     """Lists filled by cells, with a margin of one's choice."""
     source = RowSource(features)
-    with hire_workers() as workers:
+    with open_workers() as workers:
         known = search_rows(source, sample_rows(len(features), 300, 0), 5, workers)
         cells = plan_cells(source, known, 0.9, workers, SampleDraw())
         if margin_of is not None:

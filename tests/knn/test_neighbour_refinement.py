@@ -5,11 +5,11 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from hilander.arrays.row_source import RowSource
-from hilander.engines.threads import Workers, hire_workers
+from hilander.engines.threads import Workers, open_workers
 from hilander.knn import search as search_module
 from hilander.knn.block_join import Joiner
 from hilander.knn.nearest_lists import Candidates, NearestLists
-from hilander.knn.neighbour_refinement import ask_friends, compare_pairs
+from hilander.knn.neighbour_refinement import compare_pairs, refine_by_neighbours
 from hilander.knn.recall import share_found
 from hilander.knn.search import build_knn_graph
 from hilander.synthetic.face_like import make_face_like
@@ -39,7 +39,7 @@ def poor_joiner(faces, exact, workers, batch=64):
 
 
 def ask(joiner):
-    return sum(ask_friends(joiner))
+    return sum(refine_by_neighbours(joiner))
 
 
 def test_friends_bring_much_of_what_is_missed(faces, exact):
@@ -78,7 +78,7 @@ def test_a_pair_counts_for_both_of_its_rows():
 
 def test_the_number_of_workers_does_not_show(faces, exact):
     alone = poor_joiner(faces, exact, Workers(), batch=4)
-    with hire_workers() as workers:
+    with open_workers() as workers:
         several = poor_joiner(faces, exact, workers, batch=4)
         ask(several)
     ask(alone)
@@ -100,7 +100,7 @@ def test_where_friends_know_nothing_more_cells_are_looked_into(faces, monkeypatc
 
     monkeypatch.setattr(search_module, "search_cells", note)
     if silent:
-        monkeypatch.setattr(search_module, "ask_friends", lambda joiner: iter(()))
+        monkeypatch.setattr(search_module, "refine_by_neighbours", lambda joiner: iter(()))
     graph = build_knn_graph(faces, 6, recall=0.97)
     assert graph.search.recall >= 0.97
     assert [plan.margin for plan in plans] == sorted({plan.margin for plan in plans})
@@ -116,10 +116,10 @@ def test_without_friends_the_cells_reach_the_recall_by_themselves(faces, monkeyp
 
     def note(joiner):
         asked.append(joiner)
-        return ask_friends(joiner)
+        return refine_by_neighbours(joiner)
 
-    monkeypatch.setattr(search_module, "ask_friends", note)
-    alone = build_knn_graph(faces, 6, recall=0.9, friends=False)
+    monkeypatch.setattr(search_module, "refine_by_neighbours", note)
+    alone = build_knn_graph(faces, 6, recall=0.9, refine=False)
     assert not asked
     assert alone.search.recall >= 0.9
     assert build_knn_graph(faces, 6, recall=0.9).search.n_probes < alone.search.n_probes
@@ -142,11 +142,11 @@ def test_cells_are_looked_into_only_as_far_as_friends_leave_it_to_them(faces, mo
         rounds.append(len(plans))
         others = np.arange(len(faces)) % 3 > 0
         kept = joiner.lists.value[others], joiner.lists.column[others]
-        yield from ask_friends(joiner)
+        yield from refine_by_neighbours(joiner)
         joiner.lists.value[others], joiner.lists.column[others] = kept
 
     monkeypatch.setattr(search_module, "search_cells", note)
-    monkeypatch.setattr(search_module, "ask_friends", ask_some)
+    monkeypatch.setattr(search_module, "refine_by_neighbours", ask_some)
     graph = build_knn_graph(faces, 6, recall=0.97)
     assert graph.search.recall >= 0.97
     assert len(plans) > 1

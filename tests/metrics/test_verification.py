@@ -20,14 +20,14 @@ def fnmr_by_definition(features: np.ndarray, labels: np.ndarray, fmr: float) -> 
     return min(rejected)
 
 
-def fnir_by_definition(features, labels, fpir, gallery, known, strangers) -> float:
+def fnir_by_definition(features, labels, fpir, gallery, known, between_cosine) -> float:
     def best(probe: int) -> tuple[float, int]:
         return max((float(features[probe] @ features[g]), int(labels[g])) for g in gallery)
 
-    thresholds = sorted({best(p)[0] for p in [*known, *strangers]} | {2.0})
+    thresholds = sorted({best(p)[0] for p in [*known, *between_cosine]} | {2.0})
     losses = []
     for threshold in thresholds:
-        if np.mean([best(p)[0] >= threshold for p in strangers]) <= fpir:
+        if np.mean([best(p)[0] >= threshold for p in between_cosine]) <= fpir:
             found = [best(p)[0] >= threshold and best(p)[1] == labels[p] for p in known]
             losses.append(1 - np.mean(found))
     return min(losses)
@@ -72,11 +72,11 @@ def test_a_stricter_rate_never_has_a_lower_error() -> None:
 
 def test_gallery_probes_and_strangers_share_no_point_and_strangers_no_identity() -> None:
     labels = np.repeat(np.arange(10), [1, 2, 3, 4, 5, 6, 7, 8, 9, 1])
-    gallery, known, strangers = split_gallery(labels, seed=3)
-    assert sorted([*gallery, *known, *strangers]) == list(range(len(labels)))
+    gallery, known, between_cosine = split_gallery(labels, seed=3)
+    assert sorted([*gallery, *known, *between_cosine]) == list(range(len(labels)))
     assert len(np.unique(labels[gallery])) == len(gallery) == 4
     assert set(labels[known]) == set(labels[gallery])
-    assert not set(labels[strangers]) & set(labels[gallery])
+    assert not set(labels[between_cosine]) & set(labels[gallery])
 
 
 def test_what_cannot_be_measured_is_refused() -> None:

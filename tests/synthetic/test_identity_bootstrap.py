@@ -64,12 +64,12 @@ def test_new_identities_can_be_as_hard_to_tell_apart_as_the_real_ones():
     whole = of_families(0.3)
     goal, bootstrap = neighbour_purity(whole), IdentityBootstrap(whole)
     assert 0.5 < goal < 0.8
-    hard, strangers = (
+    hard, between_cosine = (
         neighbour_purity(bootstrap.make("even", 800, np.random.default_rng(0), as_hard=as_hard))
         for as_hard in (True, False)
     )
     assert hard == pytest.approx(goal, abs=0.08)
-    assert strangers > goal + 0.15
+    assert between_cosine > goal + 0.15
 
 
 def test_the_nearer_the_real_identities_the_nearer_are_the_new_ones():
@@ -90,9 +90,9 @@ def test_new_points_are_new_and_of_unit_length():
 
 def test_few_identities_with_three_points_are_too_few_to_learn_from():
     sizes = [3] * (FEWEST_SOURCES - 1) + [2] * 30
-    assert not IdentityBootstrap(labelled(sizes=sizes)).is_able
-    assert IdentityBootstrap(labelled(sizes=[*sizes, 3])).is_able
-    assert not IdentityBootstrap(labelled(size=1)).is_able
+    assert not IdentityBootstrap(labelled(sizes=sizes)).can_draw
+    assert IdentityBootstrap(labelled(sizes=[*sizes, 3])).can_draw
+    assert not IdentityBootstrap(labelled(size=1)).can_draw
 
 
 def of_two_kinds(loose=1.6, tight=0.5, seed=0):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from hilander.arrays.rows import unit_rows
-from hilander.synthetic.member_scatter import Members
+from hilander.synthetic.member_scatter import EnsembleLinear
 
 N_IDENTITIES, SIZE, DIM = 30, 40, 64
 
@@ -21,7 +21,7 @@ def scattered(length, ways=None, size=SIZE, seed=0):
 
 def take_in(points, around, size=SIZE):
     first = np.arange(0, len(points), size)
-    return Members(points, around, first, np.full(len(first), size))
+    return EnsembleLinear(points, around, first, np.full(len(first), size))
 
 
 def draw_from(members, source, n_points, seed=1):

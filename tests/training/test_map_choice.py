@@ -16,11 +16,11 @@ from hilander.training.map_choice import (
     choose_map,
     choose_whitening,
     find_edges,
+    force_whitening,
     move,
     rank_edges,
     take_turns,
     weaken,
-    whiten_anyway,
 )
 from hilander.training.paper.recipe import map_choice
 
@@ -141,7 +141,9 @@ def test_who_taught_a_map_is_seen_as_others_are_after_it():
 
     real, by_heart = gain(others, chosen.transform), gain(taught, chosen.transform)
     assert by_heart > real + 0.1
-    assert abs(gain(taught, chosen.for_taught) - (real + by_heart) / 2) < (by_heart - real) / 4
+    assert (
+        abs(gain(taught, chosen.training_transform) - (real + by_heart) / 2) < (by_heart - real) / 4
+    )
 
 
 def test_a_map_is_weakened_half_way_to_what_it_should_gain():
@@ -162,13 +164,15 @@ def test_a_map_is_weakened_half_way_to_what_it_should_gain():
 
 def test_a_whitening_that_is_asked_for_is_seen_through_a_weaker_one_as_well():
     features, labels = with_nuisance(8)
-    forced = whiten_anyway(features, labels, 7, 0, 1.0)
+    forced = force_whitening(features, labels, 7, 0, 1.0)
     np.testing.assert_allclose(forced.transform, whiten_within(features, labels, 1.0), atol=1e-5)
     assert not forced.is_metric
-    shares = [np.linalg.norm(one - np.eye(16)) for one in (forced.for_taught, forced.transform)]
+    shares = [
+        np.linalg.norm(one - np.eye(16)) for one in (forced.training_transform, forced.transform)
+    ]
     assert 0 < shares[0] < shares[1]
-    few = whiten_anyway(features[:64], labels[:64], 7, 0, 1.0)  # too few to say
-    np.testing.assert_array_equal(few.for_taught, few.transform)
+    few = force_whitening(features[:64], labels[:64], 7, 0, 1.0)  # too few to say
+    np.testing.assert_array_equal(few.training_transform, few.transform)
 
 
 def test_those_who_judge_have_not_taught():
@@ -217,11 +221,11 @@ def test_the_map_of_all_is_taught_by_no_more_points_than_those_that_were_judged(
 def test_a_preparation_shows_those_it_was_learnt_from_by_the_weaker_map():
     features = with_telling_directions(20)[0]
     strong, weak = np.diag(np.arange(1, 25.0)), np.diag(np.arange(1, 25.0) ** 0.5)
-    both = Preparation(None, transform=strong, for_taught=weak, is_metric=True)
+    both = Preparation(None, transform=strong, training_transform=weak, is_metric=True)
     np.testing.assert_array_equal(
-        both.apply_to_taught(features), Preparation(None, transform=weak).apply(features)
+        both.apply_to_training_set(features), Preparation(None, transform=weak).apply(features)
     )
     alone = Preparation(None, transform=strong)
-    np.testing.assert_array_equal(alone.apply_to_taught(features), alone.apply(features))
+    np.testing.assert_array_equal(alone.apply_to_training_set(features), alone.apply(features))
     np.testing.assert_array_equal(both.apply(features), alone.apply(features))
     assert both.describe().endswith("mapped by a metric learnt from identities")

@@ -5,17 +5,17 @@ import pytest
 import torch
 
 from hilander.arrays.rows import unit_rows
-from hilander.engines.threads import hire_workers
+from hilander.engines.threads import open_workers
 from hilander.training.metric import find_widest, learn_metric, tell_apart
 from hilander.training.paper.recipe import metric
 
 
-def turned(n_identities, size, seed=0, dim=24, telling=6):
+def turned(n_identities, size, seed=0, dim=24, context_inputs=6):
     """Identities that a few directions tell apart; along the others all points differ alike."""
     rng = np.random.default_rng([seed, n_identities])
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(dim, dim)))[0]
     labels = np.repeat(np.arange(n_identities), size)
-    centres = rng.normal(size=(n_identities, dim)) * (np.arange(dim) < telling)
+    centres = rng.normal(size=(n_identities, dim)) * (np.arange(dim) < context_inputs)
     points = centres[labels] + 0.35 * rng.normal(size=(len(labels), dim))
     return unit_rows((points @ turn).astype(np.float32)), labels
 
@@ -59,7 +59,7 @@ def test_same_seed_same_map_with_any_number_of_threads(dim, monkeypatch):
     try:
         for n_threads in (1, 2):
             torch.set_num_threads(n_threads)
-            with hire_workers():  # as whoever chooses a map does
+            with open_workers():  # as whoever chooses a map does
                 found.append(learn_metric(features, labels, seed=3))
             assert torch.get_num_threads() == n_threads
     finally:

@@ -9,26 +9,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-
-from hilander import HiLander
-from hilander.errors import GraphError, SettingError
-from hilander.knn.search import build_knn_graph
-from hilander.linkage.evidence import training as evidence_learning
-from hilander.linkage.evidence.network import EvidenceNetwork
-from hilander.linkage.evidence.scorer import EvidencePredictor
-from hilander.linkage.evidence.training import EvidenceLearning
-from hilander.linkage.paper.training import LearningSettings
-from hilander.linkage.storage import BOX, read_model
-from hilander.metrics.scores import bcubed_f
-from hilander.synthetic.identities import make_identities
-from hilander.training.evidence import recipe as evidence_training
-from hilander.training.evidence import thresholds as evidence_judging
-from hilander.training.evidence.recipe import EvidencePlan
-from hilander.training.evidence.thresholds import Judge
-from hilander.training.map_choice import ChosenMap
-from hilander.training.paper.recipe import TrainingPlan, plans
 from hilander.training.plans import (
     EVIDENCE_K,
     FEWEST_K,
@@ -39,6 +19,26 @@ from hilander.training.plans import (
     prepare,
     rules_for,
 )
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from hilander import HiLander
+from hilander.errors import GraphError, SettingError
+from hilander.knn.search import build_knn_graph
+from hilander.linkage.evidence import training as evidence_learning
+from hilander.linkage.evidence.network import EvidenceNetwork
+from hilander.linkage.evidence.scorer import EvidenceScorer
+from hilander.linkage.evidence.training import EvidenceLearning
+from hilander.linkage.paper.training import LearningSettings
+from hilander.linkage.storage import PRETRAINED, read_model
+from hilander.metrics.scores import bcubed_f
+from hilander.synthetic.identities import make_identities
+from hilander.training.evidence import recipe as evidence_training
+from hilander.training.evidence import thresholds as evidence_judging
+from hilander.training.evidence.recipe import EvidencePlan
+from hilander.training.evidence.thresholds import Judge
+from hilander.training.map_choice import ChosenMap
+from hilander.training.paper.recipe import TrainingPlan, plans
 
 QUICK = EvidenceLearning(epochs=2, batch_size=128, learning_rate=0.02, most_points=150)
 
@@ -208,7 +208,7 @@ def test_fit_leaves_what_was_promised(model, labelled):
     assert any(chosen.items() <= row.items() for row in table)
     assert model.summary_["n_identities"] == 24
     assert len(model.history_) == 4 * QUICK.epochs
-    assert isinstance(make_scorer(model.network_, "cpu", model.rules_), EvidencePredictor)
+    assert isinstance(make_scorer(model.network_, "cpu", model.rules_), EvidenceScorer)
 
 
 def test_clone_copies_the_settings_and_nothing_learnt(model):
@@ -361,8 +361,8 @@ def test_what_is_learnt_is_learnt_from_points_as_others_will_look(monkeypatch):
     monkeypatch.setattr(plans, "learn", learn)
     model = quick(epochs=1, p_tau=0.5).fit(X, y)
     preparation = model.preparation_
-    assert np.abs(preparation.for_taught - preparation.transform).max() > 0.01
-    np.testing.assert_array_equal(seen[0], preparation.apply_to_taught(X))
+    assert np.abs(preparation.training_transform - preparation.transform).max() > 0.01
+    np.testing.assert_array_equal(seen[0], preparation.apply_to_training_set(X))
     # The training set is then grouped as any other would be.
     np.testing.assert_array_equal(model.labels_, model.predict(X))
 
@@ -405,10 +405,10 @@ def test_a_loaded_model_predicts_the_same_and_knows_the_same(model, unseen, tmp_
         "kind": "evidence",
         "hidden": 16,
         "members": 5,
-        "beside_others": False,
-        "few_points": 0,
-        "in_context": False,
-        "adviser": read_model(BOX).network.settings.to_dict(),
+        "relative_sizes": False,
+        "small_set_points": 0,
+        "set_context": False,
+        "prior": read_model(PRETRAINED).network.settings.to_dict(),
         "own_weight": model.summary_["own_weight"],
     }
 
@@ -436,8 +436,8 @@ def test_a_fit_that_was_interrupted_goes_on_from_its_checkpoint(labelled, tmp_pa
 
 def test_a_threshold_that_the_user_names_is_not_moved(model, labelled):
     points, labels = labelled
-    assert model.rules_.p_tau_rise > 0
-    assert rules_for(model, len(points)).p_tau_rise == model.rules_.p_tau_rise
-    assert rules_for(model, len(points), p_tau=0.4).p_tau_rise == 0
+    assert model.rules_.p_tau_slope > 0
+    assert rules_for(model, len(points)).p_tau_slope == model.rules_.p_tau_slope
+    assert rules_for(model, len(points), p_tau=0.4).p_tau_slope == 0
     assert rules_for(model, len(points), p_tau=0.99).p_tau_merge == 0.99
-    assert make_plan(HiLander(p_tau=0.4), points, labels).rules.p_tau_rise == 0
+    assert make_plan(HiLander(p_tau=0.4), points, labels).rules.p_tau_slope == 0

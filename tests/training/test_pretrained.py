@@ -8,7 +8,7 @@ import pytest
 
 from hilander import HiLander
 from hilander.cli.main import main
-from hilander.embeddings.preparation import OwnPreparation
+from hilander.embeddings.preparation import PerSetPreparation
 from hilander.metrics.scores import bcubed_f
 from hilander.synthetic.identities import make_identities
 
@@ -17,7 +17,7 @@ from hilander.synthetic.identities import make_identities
 def test_the_model_in_the_box_groups_embeddings_of_any_width(dim):
     features, labels = make_identities(n_identities=30, size=20, dim=dim, spread=0.5, seed=dim)
     model = HiLander.pretrained()
-    assert isinstance(model.preparation_, OwnPreparation)
+    assert isinstance(model.preparation_, PerSetPreparation)
     assert bcubed_f(labels, model.predict(features)) > 0.8
 
 
@@ -58,9 +58,9 @@ def test_the_model_that_is_shipped_is_of_the_recipe_of_now():
     from benchmarks.box import FEW_POINTS, POINTS_FOR_EACH, make_plan
 
     model, plan = HiLander.pretrained(), make_plan(0)
-    assert model.network_.settings == replace(plan.network, few_points=FEW_POINTS)
+    assert model.network_.settings == replace(plan.network, small_set_points=FEW_POINTS)
     assert model.network_.suited_to(FEW_POINTS) is model.network_.few
-    assert model.rules_.points_for_each == POINTS_FOR_EACH
+    assert model.rules_.points_per_neighbour == POINTS_FOR_EACH
     chosen = {"p_tau": model.rules_.p_tau, "p_tau_merge": model.rules_.p_tau_merge}
     assert model.rules_ == replace(plan.rules, **chosen)
 
@@ -104,9 +104,9 @@ def test_one_cluster_is_not_called_clusters(tmp_path, capsys):
 
 
 def test_info_tells_of_the_model_in_the_box(capsys):
-    from hilander.training.model_folder import BOX
+    from hilander.training.model_folder import PRETRAINED
 
-    assert main(["info", str(BOX)]) == 0
+    assert main(["info", str(PRETRAINED)]) == 0
     assert "in the box" in capsys.readouterr().out
 
 

@@ -10,7 +10,7 @@ import pytest
 from hilander import HiLander
 from hilander.cli.kept_work import take_fingerprint
 from hilander.cli.main import main
-from hilander.embeddings.preparation import OwnPreparation, Preparation
+from hilander.embeddings.preparation import PerSetPreparation, Preparation
 from hilander.hierarchy.budget import MemoryPlan
 from hilander.hierarchy.work import Work
 from hilander.io.files import EmbeddingFile
@@ -19,7 +19,7 @@ from hilander.metrics.scores import bcubed_f
 from hilander.synthetic.identities import make_identities
 from hilander.training.paper.recipe import set_preparation as own_preparation
 from hilander.training.plans import rules_for
-from hilander.training.set_preparation import suit_preparation
+from hilander.training.set_preparation import resolve_preparation
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def stretched(seed=0, n_identities=40, size=25, dim=48):
 
 
 def prepare(model, points, **how):
-    return suit_preparation(model, points, rules_for(model, len(points)), **how)
+    return resolve_preparation(model, points, rules_for(model, len(points)), **how)
 
 
 def whiten_as(model, whiten):
@@ -115,7 +115,7 @@ def test_sets_too_small_to_learn_from_are_left_as_they_are(model, n):
 def test_a_trained_model_prepares_as_it_learnt(model):
     trained = HiLander.pretrained(device="cpu")
     points, _ = stretched()
-    trained.preparation_ = OwnPreparation(centre=False)
+    trained.preparation_ = PerSetPreparation(centre=False)
     learnt = prepare(trained, points)
     trained.preparation_ = learnt
     assert prepare(trained, points) is learnt

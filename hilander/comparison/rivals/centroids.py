@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hilander.arrays.rows import IntArray
-from hilander.comparison.rival import Axis, Method, Params, Problem
+from hilander.comparison.rival import Axis, Params, Problem, Rival
 
 _WHOLE_BELOW = 50_000
 _MAX_ITERATIONS = 25
@@ -51,7 +51,7 @@ def cluster_by_means(problem: Problem, state: Any, params: Params) -> IntArray:
     return labels
 
 
-K_MEANS = Method(
+K_MEANS = Rival(
     name="k-means",
     family="paper",
     cluster=cluster_by_means,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hilander.arrays.rows import IntArray
-from hilander.comparison.rival import Axis, Method, Params, Problem
+from hilander.comparison.rival import Axis, Params, Problem, Rival
 from hilander.hierarchy.decoding.communities import WeightedEdges, find_by_infomap, find_by_leiden
 
 
@@ -57,7 +57,7 @@ def cluster_by_leiden(problem: Problem, state: Any, params: Params) -> IntArray:
     return find_by_leiden(edges, 10.0 ** params["log_resolution"], problem.seed)
 
 
-INFOMAP = Method(
+INFOMAP = Rival(
     name="Infomap",
     family="today",
     cluster=cluster_by_infomap,
@@ -70,7 +70,7 @@ INFOMAP = Method(
     requires=(("infomap", "infomap"),),
     package="infomap",
 )
-LEIDEN = Method(
+LEIDEN = Rival(
     name="Leiden",
     family="today",
     cluster=cluster_by_leiden,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hilander.arrays.rows import IntArray
-from hilander.comparison.rival import Axis, Method, Params, Problem
+from hilander.comparison.rival import Axis, Params, Problem, Rival
 
 
 def cluster_by_dbscan(problem: Problem, state: Any, params: Params) -> IntArray:
@@ -95,7 +95,7 @@ def cluster_by_fast_hdbscan(problem: Problem, state: Any, params: Params) -> Int
     return np.asarray(labels, dtype=np.int64)
 
 
-DBSCAN = Method(
+DBSCAN = Rival(
     name="DBSCAN",
     family="paper",
     cluster=cluster_by_dbscan,
@@ -107,7 +107,7 @@ DBSCAN = Method(
     memory=lambda n, d, k: 4 * n * d + 60 * n * k,
     package="scikit-learn",
 )
-H_DBSCAN = Method(
+H_DBSCAN = Rival(
     name="H-DBSCAN",
     family="paper",
     cluster=cluster_by_hdbscan,
@@ -119,7 +119,7 @@ H_DBSCAN = Method(
     memory=lambda n, d, k: 24 * n * n,
     package="scikit-learn",
 )
-FAST_HDBSCAN = Method(
+FAST_HDBSCAN = Rival(
     name="fast_hdbscan",
     family="today",
     cluster=cluster_by_fast_hdbscan,

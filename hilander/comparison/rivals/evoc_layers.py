@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hilander.arrays.rows import IntArray
-from hilander.comparison.rival import Axis, Method, Params, Problem
+from hilander.comparison.rival import Axis, Params, Problem, Rival
 
 
 def run_evoc(problem: Problem, fitted: Any, params: Params) -> list[IntArray]:
@@ -42,7 +42,7 @@ def take_layer(problem: Problem, state: list[IntArray], params: Params) -> IntAr
     return state[min(int(params["layer"]), len(state) - 1)]
 
 
-EVOC = Method(
+EVOC = Rival(
     name="EVoC",
     family="today",
     cluster=take_layer,

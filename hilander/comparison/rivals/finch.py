@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hilander.arrays.rows import FloatArray, IntArray
-from hilander.comparison.rival import Axis, Method, Params, Problem
+from hilander.comparison.rival import Axis, Params, Problem, Rival
 from hilander.knn.search import build_knn_graph
 
 _MOST_LEVELS = 30
@@ -94,7 +94,7 @@ def take_finch_level(problem: Problem, state: list[IntArray], params: Params) ->
     return state[min(int(params["level"]), len(state) - 1)]
 
 
-FINCH = Method(
+FINCH = Rival(
     name="FINCH",
     family="paper",
     cluster=take_finch_level,

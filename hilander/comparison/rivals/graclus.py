@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hilander.arrays.rows import IntArray
-from hilander.comparison.rival import Axis, Method, Params, Problem
+from hilander.comparison.rival import Axis, Params, Problem, Rival
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -219,7 +219,7 @@ def _ratio(links: Values, degree: Values) -> Values:
     return np.divide(links, degree, out=np.zeros_like(links), where=degree > 1e-12)
 
 
-GRACLUS = Method(
+GRACLUS = Rival(
     name="Graclus",
     family="paper",
     cluster=cluster_by_cuts,

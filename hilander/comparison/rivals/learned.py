@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hilander.arrays.rows import FloatArray, IntArray
-from hilander.comparison.rival import Axis, Method, Params, Problem
+from hilander.comparison.rival import Axis, Params, Problem, Rival
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.scores import EdgeScores
 from hilander.hierarchy.decoding.parents import choose_parents
@@ -159,7 +159,7 @@ def score_gcn_ve(problem: Problem, fitted: tuple[Any, Any], params: Params) -> C
 
 _THRESHOLDS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
-L_GCN = Method(
+L_GCN = Rival(
     name="L-GCN",
     family="paper",
     cluster=merge_links,
@@ -171,7 +171,7 @@ L_GCN = Method(
     memory=lambda n, d, k: 8 * n * d + 400 * n + 200_000_000,
     package="hilander",
 )
-GCN_V = Method(
+GCN_V = Rival(
     name="GCN-V",
     family="paper",
     cluster=follow_confidence,
@@ -184,7 +184,7 @@ GCN_V = Method(
     memory=lambda n, d, k: 8 * n * d + 24 * n * k + 4_000 * 8_192,
     package="hilander",
 )
-GCN_VE = Method(
+GCN_VE = Rival(
     name="GCN-V+E",
     family="paper",
     cluster=follow_confidence,

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hilander.arrays.rows import IntArray
-from hilander.comparison.rival import Axis, Method, Params, Problem
+from hilander.comparison.rival import Axis, Params, Problem, Rival
 from hilander.comparison.rivals.threshold import SpanningTree, grow_tree
 
 Merges = npt.NDArray[np.float64]
@@ -79,7 +79,7 @@ def cut_single_tree(problem: Problem, state: SpanningTree, params: Params) -> In
 # Steps of 0.05: a finer search overfits the training set's sizes.
 _COSINES = tuple(np.round(np.linspace(0.05, 0.95, 19), 2).tolist())
 
-HAC = Method(
+HAC = Rival(
     name="HAC",
     family="paper",
     cluster=cut_average_tree,
@@ -90,7 +90,7 @@ HAC = Method(
     requires=(("fastcluster", "peers"),),
     package="fastcluster",
 )
-THRESHOLD = Method(
+THRESHOLD = Rival(
     name="cosine threshold",
     family="floor",
     cluster=cut_single_tree,

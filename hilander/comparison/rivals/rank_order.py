@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hilander.arrays.rows import BoolArray, FloatArray, IntArray
-from hilander.comparison.rival import Axis, Method, Params, Problem
+from hilander.comparison.rival import Axis, Params, Problem, Rival
 
 _BLOCK_LOOKUPS = 4_000_000
 
@@ -112,7 +112,7 @@ def link_by_rank_order(
     return np.asarray(connected_components(edges, directed=False)[1], dtype=np.int64)
 
 
-ARO = Method(
+ARO = Rival(
     name="ARO",
     family="paper",
     cluster=link_by_rank_order,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hilander.comparison.rival import Method
+from hilander.comparison.rival import Rival
 from hilander.comparison.rivals.centroids import K_MEANS
 from hilander.comparison.rivals.communities import INFOMAP, LEIDEN
 from hilander.comparison.rivals.density import DBSCAN, FAST_HDBSCAN, H_DBSCAN
@@ -13,7 +13,7 @@ from hilander.comparison.rivals.learned import GCN_V, GCN_VE, L_GCN
 from hilander.comparison.rivals.linkage import HAC, THRESHOLD
 from hilander.comparison.rivals.rank_order import ARO
 
-PEERS: dict[str, Method] = {
+RIVALS: dict[str, Rival] = {
     method.name: method
     for method in (
         THRESHOLD,

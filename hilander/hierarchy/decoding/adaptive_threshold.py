@@ -19,19 +19,19 @@ from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.scores import EdgeScores
 from hilander.hierarchy.decoding.contraction import contract_edges
 
-USUAL_SPREAD = 1.05
+TYPICAL_SPREAD = 1.05
 # A spread beyond those of any training set says no more.
 _LEAST, _MOST = 0.4, 2.2
 # Sets of one size ask for a lower threshold if it is one of so many points. Single points are of
 # one size too, and strangers: a lower threshold would join them.
 _LARGE = 8.0
 # Clusters of up to so many points are strays if a link as likely as this leads to a larger one.
-_STRAY, _LIKELY = 3, 0.3
+_SMALL, _LIKELY = 3, 0.3
 # The threshold rises no further than leaves this share of the links above even odds.
 _KEPT = 0.7
 
 
-class FoundSizes(NamedTuple):
+class SizeDistribution(NamedTuple):
     """What a first clustering shows of the sizes, and its scores of the links.
 
     Parameters
@@ -49,15 +49,15 @@ class FoundSizes(NamedTuple):
     reach: float = 1.0
 
     @property
-    def beyond_usual(self) -> float:
+    def excess_spread(self) -> float:
         """How much more the sizes spread than usual; less than 0 only where clusters are large."""
-        beyond = float(np.clip(self.spread, _LEAST, _MOST)) - USUAL_SPREAD
+        beyond = float(np.clip(self.spread, _LEAST, _MOST)) - TYPICAL_SPREAD
         if beyond >= 0:
             return beyond
         return beyond * min(float(np.log(self.usual) / np.log(_LARGE)), 1.0)
 
 
-def measure_sizes(graph: KnnGraph, scores: EdgeScores) -> FoundSizes:
+def measure_sizes(graph: KnnGraph, scores: EdgeScores) -> SizeDistribution:
     """Sizes as verified merges at even odds find them, strays at home, and how far links reach.
 
     Parameters
@@ -66,16 +66,16 @@ def measure_sizes(graph: KnnGraph, scores: EdgeScores) -> FoundSizes:
     scores : EdgeScores of the same graph
     """
     labels = contract_edges(graph, logit_of(scores.linkage))
-    home = bring_strays_home(labels, graph, scores)
-    spread = np.log(np.bincount(home)[home]).std()
+    reassigned = reassign_fragments(labels, graph, scores)
+    spread = np.log(np.bincount(reassigned)[reassigned]).std()
     # Strangers, too, may have likely links: whether clusters are large is said before they go home.
     usual = np.median(np.bincount(labels)[labels])
     likely = scores.linkage[scores.linkage > 0.5]
     reach = np.quantile(likely, 1 - _KEPT) if len(likely) else 1.0
-    return FoundSizes(float(spread), float(usual), float(reach))
+    return SizeDistribution(float(spread), float(usual), float(reach))
 
 
-def bring_strays_home(labels: IntArray, graph: KnnGraph, scores: EdgeScores) -> IntArray:
+def reassign_fragments(labels: IntArray, graph: KnnGraph, scores: EdgeScores) -> IntArray:
     """The same clusters, with points of tiny ones in the larger one they are likeliest linked to.
 
     Where identities are hard to tell apart, even odds leave a few points of each alone. Beside a
@@ -89,17 +89,17 @@ def bring_strays_home(labels: IntArray, graph: KnnGraph, scores: EdgeScores) -> 
     scores : EdgeScores of the same graph
     """
     size = np.bincount(labels)
-    stray = np.flatnonzero(size[labels] <= _STRAY)
-    there = labels[graph.neighbours[stray]]
-    linkage = np.where(size[there] > _STRAY, scores.linkage[stray], 0)
+    small = np.flatnonzero(size[labels] <= _SMALL)
+    there = labels[graph.neighbours[small]]
+    linkage = np.where(size[there] > _SMALL, scores.linkage[small], 0)
     likeliest = linkage.argmax(axis=1)[:, None]
     likely = np.take_along_axis(linkage, likeliest, axis=1)[:, 0] > _LIKELY
-    home = labels.copy()
-    home[stray[likely]] = np.take_along_axis(there, likeliest, axis=1)[likely, 0]
-    return home
+    reassigned = labels.copy()
+    reassigned[small[likely]] = np.take_along_axis(there, likeliest, axis=1)[likely, 0]
+    return reassigned
 
 
-def suit_p_tau(p_tau: float, found: FoundSizes, rise: float) -> float:
+def adapt_p_tau(p_tau: float, found: SizeDistribution, slope: float) -> float:
     """The threshold for such sizes, as far as links reach it.
 
     Where identities are hard to tell apart, few links are as sure as large ones beside single
@@ -117,7 +117,7 @@ def suit_p_tau(p_tau: float, found: FoundSizes, rise: float) -> float:
     -------
     p_tau : float, in [0, 1]
     """
-    if rise == 0 or not 0 < p_tau < 1:
+    if slope == 0 or not 0 < p_tau < 1:
         return p_tau
-    odds = p_tau / (1 - p_tau) * np.exp(rise * found.beyond_usual)
+    odds = p_tau / (1 - p_tau) * np.exp(slope * found.excess_spread)
     return float(min(odds / (1 + odds), max(p_tau, found.reach)))

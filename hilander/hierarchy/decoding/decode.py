@@ -19,7 +19,7 @@ from hilander.hierarchy.decoding.communities import (
     require,
 )
 from hilander.hierarchy.decoding.contraction import contract_edges, number_by_appearance
-from hilander.hierarchy.decoding.fragments import join_pieces
+from hilander.hierarchy.decoding.fragments import join_fragments
 from hilander.hierarchy.decoding.parents import Parents, choose_parents, is_denser
 
 Decoder = Literal["parents", "contract", "leiden", "infomap"]
@@ -35,7 +35,7 @@ def decode(
     p_tau: float,
     decoder: Decoder = "parents",
     *,
-    keep_pieces: bool = False,
+    keep_fragments: bool = False,
 ) -> Parents:
     """Choose a parent for each node.
 
@@ -65,7 +65,7 @@ def decode(
     if decoder == "contract":
         labels = contract_edges(graph, weights)
     else:
-        labels = find_communities(graph, weights, decoder, keep_pieces=keep_pieces)
+        labels = find_communities(graph, weights, decoder, keep_fragments=keep_fragments)
     return attach_within(graph, scores, labels, p_tau)
 
 
@@ -74,7 +74,7 @@ def find_communities(
     weights: FloatArray,
     method: Literal["leiden", "infomap"],
     *,
-    keep_pieces: bool = False,
+    keep_fragments: bool = False,
 ) -> IntArray:
     """Communities of the edges with a positive weight.
 
@@ -95,7 +95,7 @@ def find_communities(
     if method == "infomap":
         return number_by_appearance(find_by_infomap(edges))
     labels = number_by_appearance(find_by_leiden(edges, choose_resolution(edges)))
-    return labels if keep_pieces else join_pieces(edges, labels)
+    return labels if keep_fragments else join_fragments(edges, labels)
 
 
 def choose_resolution(edges: WeightedEdges) -> float:

@@ -19,7 +19,7 @@ from hilander.hierarchy.decoding.communities import WeightedEdges
 MOST_LEAVING = 0.6
 
 
-def join_pieces(edges: WeightedEdges, labels: IntArray) -> IntArray:
+def join_fragments(edges: WeightedEdges, labels: IntArray) -> IntArray:
     """Join each piece with the community that most of its links lead to, until none is a piece.
 
     Parameters
@@ -34,8 +34,8 @@ def join_pieces(edges: WeightedEdges, labels: IntArray) -> IntArray:
         Numbered by first appearance, too.
     """
     between = sum_between(edges, labels)
-    while len(pieces := find_pieces(between)):
-        number = _join_to_nearest(between, pieces)
+    while len(fragments := find_fragments(between)):
+        number = _join_to_nearest(between, fragments)
         between, labels = _contract(between, number), number[labels]
     return labels
 
@@ -48,20 +48,20 @@ def sum_between(edges: WeightedEdges, labels: IntArray) -> csr_matrix:
     return csr_matrix(one_way + one_way.T)
 
 
-def find_pieces(between: csr_matrix) -> IntArray:
+def find_fragments(between: csr_matrix) -> IntArray:
     """Communities most of whose weight leads out, as indices."""
     inside, total = between.diagonal(), np.asarray(between.sum(axis=1)).ravel()
     return np.flatnonzero(total - inside > MOST_LEAVING * total)
 
 
-def _join_to_nearest(between: csr_matrix, pieces: IntArray) -> IntArray:
+def _join_to_nearest(between: csr_matrix, fragments: IntArray) -> IntArray:
     """A new number for each community, shape (n_communities,), in the order of the lowest old one.
 
     At least one join is made.
     """
     others = between - diags(between.diagonal())
-    nearest = np.asarray(csr_matrix(others)[pieces].argmax(axis=1)).ravel()
-    joined = coo_matrix((np.ones(len(pieces)), (pieces, nearest)), between.shape)
+    nearest = np.asarray(csr_matrix(others)[fragments].argmax(axis=1)).ravel()
+    joined = coo_matrix((np.ones(len(fragments)), (fragments, nearest)), between.shape)
     number: IntArray = connected_components(joined, directed=False)[1].astype(np.int64)
     return number
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from hilander.arrays.row_source import RowSource
 from hilander.arrays.rows import FloatArray, IntArray, read_rows, row_blocks, sort_by_group
-from hilander.embeddings.dominant_identity import is_crowd_alone, leave_crowds_out
+from hilander.embeddings.dominant_identity import exclude_dominant_identity, is_single_identity
 
 _ROW_BLOCK = 4_096
 _BACKGROUND_PAIRS = 100_000
@@ -29,13 +29,13 @@ class Background:
 
     centre: float
 
-    def rise(self, cosine: FloatArray) -> FloatArray:
+    def rescale(self, cosine: FloatArray) -> FloatArray:
         """How far a cosine stands above the background: 0 at it, 1 for equal points."""
         return (cosine - np.float32(self.centre)) / np.float32(1 - self.centre)
 
 
 def measure_background(
-    features: FloatArray, seed: int = 0, *, strangers: float | None = None
+    features: FloatArray, seed: int = 0, *, between_cosine: float | None = None
 ) -> Background:
     """Look at random pairs of points, the same ones in whatever order the points come.
 
@@ -48,20 +48,20 @@ def measure_background(
         L2-normalised rows.
     seed : int
     strangers : float, optional
-        Cosine of two identities of this embedder, as `measure_strangers` gives it. It is the
+        Cosine of two identities of this embedder, as `measure_between_cosine` gives it. It is the
         background of a set that has hardly one of its own, for one identity has most of the points
         or all.
     """
-    others = leave_crowds_out(features)
+    others = exclude_dominant_identity(features)
     centre = _usual_cosine(features, others, seed)
-    if strangers is not None and (
-        others is not None or is_crowd_alone(features, centre, strangers)
+    if between_cosine is not None and (
+        others is not None or is_single_identity(features, centre, between_cosine)
     ):
-        centre = strangers
+        centre = between_cosine
     return Background(min(centre, _HIGHEST))
 
 
-def measure_strangers(features: FloatArray, labels: IntArray) -> float | None:
+def measure_between_cosine(features: FloatArray, labels: IntArray) -> float | None:
     """Median cosine of two random identities, by a point of each; None of too few identities.
 
     Parameters

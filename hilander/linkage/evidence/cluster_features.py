@@ -49,7 +49,7 @@ def compare_sizes(graph: KnnGraph, nodes: Nodes, background: Background) -> list
         np.maximum(here, there),
         np.broadcast_to(tightness[:, None], graph.affinity.shape),
         tightness[graph.neighbours],
-        background.rise(dot_edges(average, average, graph)),
+        background.rescale(dot_edges(average, average, graph)),
     ]
 
 
@@ -99,14 +99,14 @@ def compare_links(graph: KnnGraph, nodes: Nodes, background: Background) -> list
     some = np.maximum(count, np.float32(1))
     smaller = np.minimum(nodes.size[:, None], nodes.size[graph.neighbours]).astype(np.float32)
 
-    def rise(cosine: FloatArray) -> FloatArray:
-        return np.where(count > 0, background.rise(cosine), np.float32(0))
+    def rescale(cosine: FloatArray) -> FloatArray:
+        return np.where(count > 0, background.rescale(cosine), np.float32(0))
 
     return [
         np.log1p(count),
         np.minimum(count / (smaller * graph.k), 2),
-        rise((look_up(links.affinity, graph) / some).astype(np.float32)),
-        rise(look_up(links.best, graph)),
+        rescale((look_up(links.affinity, graph) / some).astype(np.float32)),
+        rescale(look_up(links.best, graph)),
         (look_up(links.linkage, graph) / some).astype(np.float32),
         (look_up(links.log_odds, graph) / np.sqrt(some)).astype(np.float32),
     ]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from hilander.arrays.rows import FloatArray, IntArray
-from hilander.engines.threads import hire_workers
+from hilander.engines.threads import open_workers
 from hilander.graph.edges import edge_matrix, find_entries, overlap_rows
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
 
@@ -57,7 +57,7 @@ def compare_lists(graph: KnnGraph, close: int) -> CommonLists:
             shared[rows] = _count_common(own, other)
         shared_close[rows] = _count_common(own[:, :close], other[:, :, :close])
 
-    with hire_workers(alone=listed.size <= _ALONE) as workers:
+    with open_workers(alone=listed.size <= _ALONE) as workers:
         workers.map(compare, edge_blocks(graph.n_nodes, k * k))
     if k > _FEW:
         ones = edge_matrix(graph, np.ones(listed.shape, dtype=np.float32))
@@ -124,12 +124,12 @@ class CommonLinks:
         """Number, sum of i, sum of j and sum of products, each of shape (block, k)."""
         k = self.graph.k
         sums = np.zeros((4, (rows.stop - rows.start) * k), dtype=np.float32)
-        begin, end = np.searchsorted(self._hub_edges, [rows.start * k, rows.stop * k])
+        bind_points, end = np.searchsorted(self._hub_edges, [rows.start * k, rows.stop * k])
         plain = np.ones(sums.shape[1], dtype=bool)
-        plain[self._hub_edges[begin:end] - rows.start * k] = False
+        plain[self._hub_edges[bind_points:end] - rows.start * k] = False
         left = np.repeat(np.arange(rows.start, rows.stop), k)[plain]
         sums[:, plain] = self._compare(left, self.graph.neighbours[rows].ravel()[plain])
-        sums[:, ~plain] = self._hub_sums[:, begin:end]
+        sums[:, ~plain] = self._hub_sums[:, bind_points:end]
         count, of_i, of_j, both = sums.reshape(4, -1, k)
         return count, of_i, of_j, both
 

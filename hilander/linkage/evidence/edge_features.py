@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hilander.arrays.row_source import RowSource
 from hilander.arrays.rows import FloatArray, row_blocks, unit_rows
-from hilander.engines.threads import hire_workers
+from hilander.engines.threads import open_workers
 from hilander.graph.edges import dot_block, edge_matrix, logit_of
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
 from hilander.graph.nodes import Nodes
@@ -61,7 +61,7 @@ EDGE_EVIDENCE = (
     "close_i_to_j",
     "close_to_close",
 )
-SECOND_LOOK = (
+SECOND_STAGE = (
     "logit",
     "logit_best_way",
     "logit_worst_way",
@@ -80,8 +80,8 @@ SECOND_LOOK = (
 )
 
 
-def weigh_edges(
-    graph: KnnGraph, nodes: Nodes, background: Background, *, beside_others: bool = False
+def compute_edge_features(
+    graph: KnnGraph, nodes: Nodes, background: Background, *, relative_sizes: bool = False
 ) -> FloatArray:
     """Evidence of every edge.
 
@@ -100,11 +100,11 @@ def weigh_edges(
         Columns `EDGE_EVIDENCE`, and for super-nodes `SIZE_EVIDENCE`, `LINK_EVIDENCE` and, if
         asked for, `SET_EVIDENCE`.
     """
-    evidence = EdgeEvidence(graph, nodes, background, beside_others=beside_others)
+    evidence = EdgeFeatures(graph, nodes, background, relative_sizes=relative_sizes)
     return evidence.of(slice(0, graph.n_nodes))
 
 
-class EdgeEvidence:
+class EdgeFeatures:
     """Evidence of the edges, a block of nodes at a time: all of it takes gigabytes at a million.
 
     What is costly is worked out once, when it is made; what is cheap, again for each block.
@@ -112,7 +112,7 @@ class EdgeEvidence:
     Parameters
     ----------
     graph, nodes, background, beside_others
-        As for `weigh_edges`.
+        As for `compute_edge_features`.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class EdgeEvidence:
         nodes: Nodes,
         background: Background,
         *,
-        beside_others: bool = False,
+        relative_sizes: bool = False,
     ) -> None:
         self.graph, self.background = graph, background
         self.super_nodes = nodes.links is not None
@@ -131,7 +131,7 @@ class EdgeEvidence:
         if nodes.links is not None:
             self._of_edges += compare_sizes(graph, nodes, background)
             self._of_edges += compare_links(graph, nodes, background)
-            if beside_others:
+            if relative_sizes:
                 self._of_edges += compare_with_set(graph, nodes)
 
     def of(self, rows: slice) -> FloatArray:
@@ -152,34 +152,34 @@ def _side_by_side(columns: list[FloatArray]) -> FloatArray:
     return evidence
 
 
-def n_evidence(*, super_nodes: bool, beside_others: bool = False) -> int:
-    """Number of columns that `weigh_edges` gives."""
+def n_edge_features(*, super_nodes: bool, relative_sizes: bool = False) -> int:
+    """Number of columns that `compute_edge_features` gives."""
     if not super_nodes:
         return len(EDGE_EVIDENCE)
     names = EDGE_EVIDENCE + SIZE_EVIDENCE + LINK_EVIDENCE
-    return len(names) + (len(SET_EVIDENCE) if beside_others else 0)
+    return len(names) + (len(SET_EVIDENCE) if relative_sizes else 0)
 
 
 def _summarise_affinities(graph: KnnGraph, background: Background) -> FloatArray:
     """Mean, best, close and last affinity of each node, above the background, (4, n_nodes)."""
-    rise = background.rise(graph.affinity)
-    close = rise[:, : min(3, graph.k)].mean(axis=1)
-    return np.stack([rise.mean(axis=1), rise.max(axis=1), close, rise.min(axis=1)])
+    rescale = background.rescale(graph.affinity)
+    close = rescale[:, : min(3, graph.k)].mean(axis=1)
+    return np.stack([rescale.mean(axis=1), rescale.max(axis=1), close, rescale.min(axis=1)])
 
 
 def _compare_affinities(
     graph: KnnGraph, rows: slice, of_nodes: FloatArray, background: Background
 ) -> list[FloatArray]:
     """Each affinity beside the background and beside the other neighbours of both ends."""
-    rise = background.rise(graph.affinity[rows])
+    rescale = background.rescale(graph.affinity[rows])
     here = of_nodes[:, rows, None]  # (4, block, 1)
     there = of_nodes[:, graph.neighbours[rows]]  # (4, block, k)
-    columns = [rise]
+    columns = [rescale]
     for own, other in zip(here, there, strict=True):
-        columns += [rise - own, rise - other]
+        columns += [rescale - own, rescale - other]
     mean, best = 0, 1
     for number in (best, mean):
-        columns += [np.broadcast_to(here[number], rise.shape), there[number]]
+        columns += [np.broadcast_to(here[number], rescale.shape), there[number]]
     return columns
 
 
@@ -207,7 +207,7 @@ def _compare_surroundings(
         columns += _compare_around(graph, own, reach)
     for number in (0, 1, 3, 4):
         for rows in row_blocks(graph.n_nodes, graph.k):
-            columns[number][rows] = background.rise(columns[number][rows])
+            columns[number][rows] = background.rescale(columns[number][rows])
     return columns
 
 
@@ -232,13 +232,13 @@ def _compare_around(graph: KnnGraph, own: FloatArray, reach: int) -> list[FloatA
         both[rows] = dot_block(around[rows], ends)
 
     blocks = list(edge_blocks(graph.n_nodes, graph.k * own.shape[1]))
-    with hire_workers(alone=len(blocks) < 2) as workers:
+    with open_workers(alone=len(blocks) < 2) as workers:
         workers.map(look_around, blocks)
         workers.map(compare, blocks)
     return [to_around, from_around, both]
 
 
-def look_again(graph: KnnGraph, linkage: FloatArray) -> FloatArray:
+def second_stage_features(graph: KnnGraph, linkage: FloatArray) -> FloatArray:
     """Evidence from a first guess: what the neighbours of both ends say about an edge.
 
     If i and j are one identity, whoever i is linked to, j should be linked to as well.
@@ -253,14 +253,14 @@ def look_again(graph: KnnGraph, linkage: FloatArray) -> FloatArray:
     -------
     evidence : ndarray of shape (n_nodes, k, len(SECOND_LOOK)), float32
     """
-    again = SecondEvidence(graph, linkage, rank_back(graph))
-    evidence = np.empty((*linkage.shape, len(SECOND_LOOK)), dtype=np.float32)
+    again = SecondStageFeatures(graph, linkage, rank_back(graph))
+    evidence = np.empty((*linkage.shape, len(SECOND_STAGE)), dtype=np.float32)
     for rows in edge_blocks(graph.n_nodes, graph.k * 2 * graph.k):
         evidence[rows] = again.of(rows)
     return evidence
 
 
-class SecondEvidence:
+class SecondStageFeatures:
     """Evidence from a first guess, a block of nodes at a time.
 
     Parameters

@@ -22,23 +22,31 @@ from hilander.errors import ModelError, SettingError
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
 from hilander.learning.device import one_thread, run_blocks
 from hilander.linkage.evidence.edge_features import (
-    SECOND_LOOK,
-    EdgeEvidence,
-    SecondEvidence,
-    look_again,
-    n_evidence,
+    SECOND_STAGE,
+    EdgeFeatures,
+    SecondStageFeatures,
+    n_edge_features,
+    second_stage_features,
 )
 from hilander.linkage.evidence.set_context import (
     CONTEXT,
-    N_TELLING,
+    N_CONTEXT_INPUTS,
     add_context,
     describe_context,
-    take_telling,
+    take_context_inputs,
 )
 
 _EDGE_BLOCK = 8_192  # the layers of a member for so many edges stay in the processor's cache
 _NUMBERS_PER_EDGE = 128  # evidence and layers, which a block shall hold in the cache
 _FARTHEST = 6.0  # standard deviations beyond which evidence says no more
+# Names of settings and parts in models of version 0.1.
+_OLD_NAMES = {
+    "beside_others": "relative_sizes",
+    "few_points": "small_set_points",
+    "in_context": "set_context",
+    "adviser": "prior",
+}
+_OLD_PARTS = {"few": "small_set", "adviser": "prior"}
 _CERTAIN = 10.0  # a logit that leaves no doubt
 
 
@@ -70,31 +78,31 @@ class EvidenceSettings:
 
     hidden: int = 32
     members: int = 5
-    beside_others: bool = False
-    few_points: int = 0
-    in_context: bool = False
-    adviser: EvidenceSettings | None = None
+    relative_sizes: bool = False
+    small_set_points: int = 0
+    set_context: bool = False
+    prior: EvidenceSettings | None = None
     own_weight: float = 1.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.own_weight <= 1:
             raise SettingError(f"own_weight={self.own_weight!r} must be from 0 to 1")
-        for name in ("beside_others", "in_context"):
+        for name in ("relative_sizes", "set_context"):
             if not isinstance(getattr(self, name), bool):
                 raise SettingError(f"{name}={getattr(self, name)!r} must be True or False")
-        for name, least in (("hidden", 1), ("members", 1), ("few_points", 0)):
+        for name, least in (("hidden", 1), ("members", 1), ("small_set_points", 0)):
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < least:
                 raise SettingError(f"{name}={value!r} must be a whole number >= {least}")
             object.__setattr__(self, name, int(value))  # a numpy integer has no place in JSON
 
-    def of_few(self) -> EvidenceSettings:
+    def for_small_sets(self) -> EvidenceSettings:
         """The shape of the network for few points, whose edges are no context for each other."""
-        return replace(self.alone(), few_points=0, in_context=False)
+        return replace(self.alone(), small_set_points=0, set_context=False)
 
     def alone(self) -> EvidenceSettings:
         """The same shape without an adviser."""
-        return replace(self, adviser=None, own_weight=1.0)
+        return replace(self, prior=None, own_weight=1.0)
 
     def is_shaped(self, other: EvidenceSettings) -> bool:
         """Whether layers are as wide and as many; what super-nodes show may differ."""
@@ -107,14 +115,15 @@ class EvidenceSettings:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> EvidenceSettings:
         """Rebuild settings from `to_dict`."""
+        values = {_OLD_NAMES.get(name, name): value for name, value in values.items()}
         known = {field.name for field in fields(cls)}
         if not {"hidden", "members"} <= set(values) <= known:  # early versions had these two
             raise ModelError(f"the model's settings {sorted(values)} are not of this version")
-        adviser = values.get("adviser")
-        return cls(**values | {"adviser": cls.from_dict(adviser) if adviser else None})
+        prior = values.get("prior")
+        return cls(**values | {"prior": cls.from_dict(prior) if prior else None})
 
 
-class Members(nn.Module):
+class EnsembleLinear(nn.Module):
     """One linear layer for each member of a look, all in one product.
 
     Parameters
@@ -137,7 +146,7 @@ class Members(nn.Module):
         return torch.addmm(self.bias[member], x, self.weight[member])
 
 
-class Look(nn.Module):
+class EdgeClassifier(nn.Module):
     """A few small networks on standardised evidence: one logit for each edge, their mean.
 
     Parameters
@@ -154,10 +163,10 @@ class Look(nn.Module):
         members, hidden = settings.members, settings.hidden
         self.members = members
         self.layers = nn.Sequential(
-            Members(members, width, hidden), nn.GELU(),
-            Members(members, hidden, hidden), nn.GELU(),
+            EnsembleLinear(members, width, hidden), nn.GELU(),
+            EnsembleLinear(members, hidden, hidden), nn.GELU(),
         )  # fmt: skip
-        self.last = Members(members, hidden, 1)
+        self.last = EnsembleLinear(members, hidden, 1)
 
     def forward(self, evidence: Tensor) -> Tensor:
         """Logits of shape (n_edges,) from evidence of shape (n_edges, width)."""
@@ -166,7 +175,7 @@ class Look(nn.Module):
         logits = [self._ask(member, standard) for member in range(self.members)]
         return torch.stack(logits).mean(dim=0)
 
-    def ask_members(self, evidence: Tensor) -> Tensor:
+    def member_logits(self, evidence: Tensor) -> Tensor:
         """Logits of each member, shape (members, n_edges).
 
         Evidence has shape (n_edges, width), or (members, n_edges, width) where each member is
@@ -183,7 +192,7 @@ class Look(nn.Module):
         """Logits of one member, shape (n_edges,)."""
         x = standard
         for layer in self.layers:
-            x = layer.of(member, x) if isinstance(layer, Members) else layer(x)
+            x = layer.of(member, x) if isinstance(layer, EnsembleLinear) else layer(x)
         return self.last.of(member, x).squeeze(-1)
 
     def adapt(self, centre: Tensor, scale: Tensor) -> None:
@@ -191,13 +200,13 @@ class Look(nn.Module):
         self.centre = centre
         self.scale = scale
 
-    def abstain(self) -> None:
+    def reject_all(self) -> None:
         """Say no to every edge: what is right for a look that nothing could be learnt for."""
         with torch.no_grad():
             self.last.weight.zero_()
             self.last.bias.fill_(-_CERTAIN)
 
-    def judge(self, evidence: FloatArray) -> FloatArray:
+    def predict(self, evidence: FloatArray) -> FloatArray:
         """Probabilities of shape (n_nodes, k) from evidence of shape (n_nodes, k, width)."""
         device = self.centre.device
         flat = torch.from_numpy(evidence.reshape(-1, evidence.shape[-1]))
@@ -220,75 +229,81 @@ class EvidenceNetwork(nn.Module):
     settings : EvidenceSettings
     """
 
-    few: EvidenceNetwork | None
-    adviser: EvidenceNetwork | None
+    small_set: EvidenceNetwork | None
+    prior: EvidenceNetwork | None
 
     def __init__(self, settings: EvidenceSettings) -> None:
         super().__init__()
         self.settings = settings
         for name, super_nodes in (("points", False), ("clusters", True)):
-            width = n_evidence(super_nodes=super_nodes, beside_others=settings.beside_others)
-            more = len(SECOND_LOOK) + (len(CONTEXT) if super_nodes and settings.in_context else 0)
-            looks = nn.ModuleList([Look(width, settings), Look(width + more, settings)])
-            self.add_module(name, looks)
-        self.few = EvidenceNetwork(settings.of_few()) if settings.few_points else None
-        self.adviser = EvidenceNetwork(settings.adviser) if settings.adviser else None
+            width = n_edge_features(super_nodes=super_nodes, relative_sizes=settings.relative_sizes)
+            more = len(SECOND_STAGE) + (len(CONTEXT) if super_nodes and settings.set_context else 0)
+            classifiers = nn.ModuleList(
+                [EdgeClassifier(width, settings), EdgeClassifier(width + more, settings)]
+            )
+            self.add_module(name, classifiers)
+        self.small_set = (
+            EvidenceNetwork(settings.for_small_sets()) if settings.small_set_points else None
+        )
+        self.prior = EvidenceNetwork(settings.prior) if settings.prior else None
 
-    def suited_to(self, n_points: int) -> EvidenceNetwork:
+    def for_size(self, n_points: int) -> EvidenceNetwork:
         """The network for sets of so many points: this one, or the one for few."""
-        is_few = n_points <= self.settings.few_points
-        return self.few if self.few is not None and is_few else self
+        is_few = n_points <= self.settings.small_set_points
+        return self.small_set if self.small_set is not None and is_few else self
 
-    def asked_for(self, n_points: int) -> list[tuple[float, EvidenceNetwork]]:
+    def ensemble_for(self, n_points: int) -> list[tuple[float, EvidenceNetwork]]:
         """Weights and networks that judge a set of so many points: this one and its advisers."""
-        own = self.settings.own_weight if self.adviser is not None else 1.0
-        asked = [(own, self.suited_to(n_points))]
-        if self.adviser is not None:
-            asked += [((1 - own) * part, one) for part, one in self.adviser.asked_for(n_points)]
+        own = self.settings.own_weight if self.prior is not None else 1.0
+        asked = [(own, self.for_size(n_points))]
+        if self.prior is not None:
+            asked += [((1 - own) * part, one) for part, one in self.prior.ensemble_for(n_points)]
         return asked
 
-    def looks(self, *, super_nodes: bool) -> tuple[Look, Look]:
+    def classifiers(self, *, super_nodes: bool) -> tuple[EdgeClassifier, EdgeClassifier]:
         """The first and the second look at points, or at super-nodes."""
         both = self.get_submodule("clusters" if super_nodes else "points")
         first, second = both.children()
-        if not isinstance(first, Look) or not isinstance(second, Look):
+        if not isinstance(first, EdgeClassifier) or not isinstance(second, EdgeClassifier):
             raise TypeError("the network's parts are not looks")
         return first, second
 
-    def judge(self, graph: KnnGraph, evidence: FloatArray, *, super_nodes: bool) -> FloatArray:
+    def predict(self, graph: KnnGraph, evidence: FloatArray, *, super_nodes: bool) -> FloatArray:
         """Linkage of every edge, shape (n_nodes, k), from both looks."""
-        first, second = self.looks(super_nodes=super_nodes)
-        in_context = super_nodes and self.settings.in_context
-        seen = add_second_look(graph, evidence, first.judge(evidence), in_context=in_context)
-        return second.judge(seen)
+        first, second = self.classifiers(super_nodes=super_nodes)
+        set_context = super_nodes and self.settings.set_context
+        seen = add_second_stage(graph, evidence, first.predict(evidence), set_context=set_context)
+        return second.predict(seen)
 
-    def judge_blocks(self, graph: KnnGraph, evidence: EdgeEvidence) -> FloatArray:
-        """What `judge` gives, without the evidence of all edges at once.
+    def predict_blocks(self, graph: KnnGraph, evidence: EdgeFeatures) -> FloatArray:
+        """What `predict` gives, without the evidence of all edges at once.
 
         The evidence of a block of nodes is made, judged and dropped, for each look anew.
         """
-        first, second = self.looks(super_nodes=evidence.super_nodes)
+        first, second = self.classifiers(super_nodes=evidence.super_nodes)
         place = first.centre.device
         guess, linkage = np.empty((2, graph.n_nodes, graph.k), dtype=np.float32)
         blocks = list(edge_blocks(graph.n_nodes, graph.k * _NUMBERS_PER_EDGE))
-        in_context = evidence.super_nodes and self.settings.in_context
-        telling = np.empty((*guess.shape, N_TELLING if in_context else 0), dtype=np.float32)
+        set_context = evidence.super_nodes and self.settings.set_context
+        context_inputs = np.empty(
+            (*guess.shape, N_CONTEXT_INPUTS if set_context else 0), dtype=np.float32
+        )
 
-        def look(rows: slice) -> None:
+        def classifier(rows: slice) -> None:
             seen = evidence.of(rows)
-            guess[rows] = first.judge(seen)
-            if in_context:
-                telling[rows] = take_telling(seen)
+            guess[rows] = first.predict(seen)
+            if set_context:
+                context_inputs[rows] = take_context_inputs(seen)
 
-        run_blocks(look, blocks, place)
-        more = SecondEvidence(graph, guess, evidence.lists.back)
-        context = describe_context(telling, guess) if in_context else None
+        run_blocks(classifier, blocks, place)
+        more = SecondStageFeatures(graph, guess, evidence.lists.back)
+        context = describe_context(context_inputs, guess) if set_context else None
 
-        def look_again(rows: slice) -> None:
+        def second_stage_features(rows: slice) -> None:
             seen = np.concatenate([evidence.of(rows), more.of(rows)], axis=-1)
-            linkage[rows] = second.judge(seen if context is None else add_context(seen, context))
+            linkage[rows] = second.predict(seen if context is None else add_context(seen, context))
 
-        run_blocks(look_again, blocks, place)
+        run_blocks(second_stage_features, blocks, place)
         return linkage
 
 
@@ -302,14 +317,19 @@ def put_inside(
     return joined.eval()
 
 
-def take_alone(network: EvidenceNetwork) -> EvidenceNetwork:
+def rename_old_weight(key: str) -> str:
+    """The name that a weight of a model of version 0.1 has now."""
+    return ".".join(_OLD_PARTS.get(part, part) for part in key.split("."))
+
+
+def without_prior(network: EvidenceNetwork) -> EvidenceNetwork:
     """The network itself, without its adviser."""
-    network.adviser, network.settings = None, network.settings.alone()
+    network.prior, network.settings = None, network.settings.alone()
     return network
 
 
-def add_second_look(
-    graph: KnnGraph, evidence: FloatArray, guess: FloatArray, *, in_context: bool = False
+def add_second_stage(
+    graph: KnnGraph, evidence: FloatArray, guess: FloatArray, *, set_context: bool = False
 ) -> FloatArray:
     """Evidence for the second look: the first look's, and what its guess says of the surroundings.
 
@@ -326,10 +346,10 @@ def add_second_look(
     evidence : ndarray of shape (n_nodes, k, width + len(SECOND_LOOK))
         And `CONTEXT`, if asked for.
     """
-    seen = np.concatenate([evidence, look_again(graph, guess)], axis=-1)
-    if not in_context:
+    seen = np.concatenate([evidence, second_stage_features(graph, guess)], axis=-1)
+    if not set_context:
         return seen
-    return add_context(seen, describe_context(take_telling(evidence), guess))
+    return add_context(seen, describe_context(take_context_inputs(evidence), guess))
 
 
 def edge_loss(logits: Tensor, same: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Scoring graphs by evidence: a network is asked about each edge, and its adviser if it has one."""
+"""Scoring graphs by edge features: one network, and its prior model if it has one."""
 
 from __future__ import annotations
 
@@ -8,77 +8,73 @@ import numpy as np
 from scipy.special import expit, logit
 
 from hilander.arrays.rows import FloatArray
+from hilander.errors import ModelError
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.nodes import Nodes
-from hilander.graph.scores import EdgeScores, edge_density, join_copies
+from hilander.graph.scores import EdgeScores, edge_density, join_equal_rows
 from hilander.learning.device import choose_device
 from hilander.linkage.evidence.background import Background, measure_background
-from hilander.linkage.evidence.edge_features import EdgeEvidence
+from hilander.linkage.evidence.edge_features import EdgeFeatures
 from hilander.linkage.evidence.network import EvidenceNetwork
 
 _LEAST = 0.0025  # a probability below which none is believed: few identities make overconfident
 
 
-class EvidencePredictor:
-    """Scores graphs with an evidence network.
-
-    The background is measured when the points themselves are scored and kept for the levels that
-    follow, as are the networks for so many points; so one predictor scores one hierarchy at a time.
+class EvidenceScorer:
+    """Scores graphs with an evidence network, for one hierarchy at a time.
 
     Parameters
     ----------
     network : EvidenceNetwork
     device : str
         "auto" takes a GPU if there is one.
-    strangers : float, optional
+    between_cosine : float, optional
         Cosine of two identities, as for `measure_background`.
     """
 
     def __init__(
-        self, network: EvidenceNetwork, device: str = "auto", strangers: float | None = None
+        self, network: EvidenceNetwork, device: str = "auto", between_cosine: float | None = None
     ) -> None:
-        self.network, self.device, self.strangers = network, device, strangers
-        self._asked = [(1.0, network)]
+        self.network, self.device, self.between_cosine = network, device, between_cosine
+        self._ensemble: list[tuple[float, EvidenceNetwork]] = []
         self._background: Background | None = None
 
-    def begin(self, features: FloatArray) -> Background:
-        """See the points of a hierarchy: how many there are, and what their background is."""
-        self._asked = self.network.asked_for(len(features))
-        self._background = measure_background(features, strangers=self.strangers)
-        return self._background
+    def bind_points(self, features: FloatArray) -> None:
+        """Measure the background of the points, and choose the networks for so many points."""
+        self._ensemble = self.network.ensemble_for(len(features))
+        self._background = measure_background(features, between_cosine=self.between_cosine)
 
     def __call__(self, graph: KnnGraph, nodes: Nodes) -> EdgeScores:
         """Linkage of every edge and density of every node."""
+        if self._background is None:
+            raise ModelError("the scorer knows no points yet; call bind_points(features) first")
         super_nodes = nodes.links is not None
-        background = self._background
-        if not super_nodes or background is None:
-            background = self.begin(nodes.identity)
-        opinions, shown = [], {}
-        for weight, network in self._asked:
-            beside_others = super_nodes and network.settings.beside_others
-            if beside_others not in shown:  # of points all networks see the same
-                shown[beside_others] = EdgeEvidence(
-                    graph, nodes, background, beside_others=beside_others
+        predictions, computed = [], {}
+        for weight, network in self._ensemble:
+            relative_sizes = super_nodes and network.settings.relative_sizes
+            if relative_sizes not in computed:  # points have the same features for all networks
+                computed[relative_sizes] = EdgeFeatures(
+                    graph, nodes, self._background, relative_sizes=relative_sizes
                 )
             ready = network.to(choose_device(self.device)).eval()
-            opinions.append((weight, ready.judge_blocks(graph, shown[beside_others])))
-        linkage = join_copies(graph, weigh_opinions(opinions))
+            predictions.append((weight, ready.predict_blocks(graph, computed[relative_sizes])))
+        linkage = join_equal_rows(graph, average_log_odds(predictions))
         return EdgeScores(linkage, edge_density(graph.affinity, linkage))
 
 
-def weigh_opinions(opinions: Sequence[tuple[float, FloatArray]]) -> FloatArray:
-    """Probabilities whose log-odds are the weighted mean of several ones'.
+def average_log_odds(predictions: Sequence[tuple[float, FloatArray]]) -> FloatArray:
+    """Average several predictions by the weighted mean of their log-odds.
 
     Parameters
     ----------
-    opinions : sequence of (float, ndarray of shape (n_nodes, k))
+    predictions : sequence of (float, ndarray of shape (n_nodes, k))
         Weights that add up to 1, and probabilities.
 
     Returns
     -------
     probability : ndarray of shape (n_nodes, k)
     """
-    if len(opinions) == 1:
-        return opinions[0][1]
-    log_odds = sum(weight * logit(np.clip(one, _LEAST, 1 - _LEAST)) for weight, one in opinions)
+    if len(predictions) == 1:
+        return predictions[0][1]
+    log_odds = sum(weight * logit(np.clip(one, _LEAST, 1 - _LEAST)) for weight, one in predictions)
     return np.asarray(expit(log_odds), dtype=np.float32)

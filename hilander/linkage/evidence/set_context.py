@@ -22,7 +22,7 @@ _MEANS = ("crossing_linkage", "crossing_log_odds", "mutual", "shared")
 _SIZE = "smaller"
 _NAMES = EDGE_EVIDENCE + SIZE_EVIDENCE + LINK_EVIDENCE
 _PLACES = [_NAMES.index(name) for name in (*_MEANS, _SIZE)]
-N_TELLING = len(_PLACES)
+N_CONTEXT_INPUTS = len(_PLACES)
 
 CONTEXT = (
     "share_of_clusters",
@@ -39,12 +39,12 @@ CONTEXT = (
 )
 
 
-def take_telling(evidence: FloatArray) -> FloatArray:
+def take_context_inputs(evidence: FloatArray) -> FloatArray:
     """The columns of the evidence that the context is made of, shape (n_nodes, k, N_TELLING)."""
     return evidence[..., _PLACES]
 
 
-def describe_context(telling: FloatArray, guess: FloatArray) -> FloatArray:
+def describe_context(context_inputs: FloatArray, guess: FloatArray) -> FloatArray:
     """Numbers `CONTEXT` of a graph of super-nodes.
 
     How sure the first look is of the edges between clusters and of those of single points, how
@@ -53,7 +53,7 @@ def describe_context(telling: FloatArray, guess: FloatArray) -> FloatArray:
     Parameters
     ----------
     telling : ndarray of shape (n_nodes, k, N_TELLING)
-        As `take_telling` gives it.
+        As `take_context_inputs` gives it.
     guess : ndarray of shape (n_nodes, k)
         Linkage as the first look sees it.
 
@@ -61,7 +61,7 @@ def describe_context(telling: FloatArray, guess: FloatArray) -> FloatArray:
     -------
     context : ndarray of shape (len(CONTEXT),), float32
     """
-    columns, guess = telling.reshape(-1, telling.shape[-1]), guess.ravel()
+    columns, guess = context_inputs.reshape(-1, context_inputs.shape[-1]), guess.ravel()
     smaller = columns[:, -1]
     clusters, singles = smaller > np.log(_CLUSTER - 0.5), smaller < np.log(1.5)
     values = [np.log((clusters.sum() + 1) / (len(clusters) + 2))]

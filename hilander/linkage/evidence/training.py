@@ -18,7 +18,12 @@ from hilander.arrays.rows import BoolArray, FloatArray
 from hilander.errors import SettingError
 from hilander.learning.checkpoint import Checkpoint, EpochRecord
 from hilander.learning.device import choose_device
-from hilander.linkage.evidence.network import EvidenceNetwork, EvidenceSettings, Look, edge_loss
+from hilander.linkage.evidence.network import (
+    EdgeClassifier,
+    EvidenceNetwork,
+    EvidenceSettings,
+    edge_loss,
+)
 
 Watch = Callable[[Iterable[Any]], Iterator[Any]]  # gives what it is given, or raises
 _STEPS_PER_EPOCH = 50
@@ -93,7 +98,7 @@ def make_evidence_network(settings: EvidenceSettings, seed: int) -> EvidenceNetw
         return EvidenceNetwork(settings)
 
 
-def gentler(settings: EvidenceLearning) -> EvidenceLearning:
+def for_fine_tuning(settings: EvidenceLearning) -> EvidenceLearning:
     """Settings to train a trained network further: fewer steps, at a lower rate."""
     epochs = math.ceil(settings.epochs * _FINE_TUNING_EPOCHS)
     return replace(
@@ -101,8 +106,8 @@ def gentler(settings: EvidenceLearning) -> EvidenceLearning:
     )
 
 
-def train_look(
-    look: Look,
+def train_classifier(
+    classifier: EdgeClassifier,
     examples: Sequence[Examples],
     settings: EvidenceLearning,
     *,
@@ -141,13 +146,13 @@ def train_look(
     """
     place = choose_device(device)
     evidence, same = _stack(examples, place)
-    look.to(place).train()
+    classifier.to(place).train()
     if anew:
-        look.adapt(evidence.mean(dim=0), evidence.std(dim=0) + _LEAST_SPREAD)
+        classifier.adapt(evidence.mean(dim=0), evidence.std(dim=0) + _LEAST_SPREAD)
     optimizer = torch.optim.AdamW(
-        look.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
+        classifier.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
     )
-    history = checkpoint.restore(look, optimizer) if checkpoint else []
+    history = checkpoint.restore(classifier, optimizer) if checkpoint else []
     epochs = tqdm(
         range(len(history), settings.epochs),
         initial=len(history),
@@ -159,12 +164,12 @@ def train_look(
     for epoch in watch(epochs):
         record = {"epoch": epoch}
         record |= _train_epoch(
-            look, optimizer, (evidence, same), _Draw(examples), settings, (seed, epoch)
+            classifier, optimizer, (evidence, same), _Draw(examples), settings, (seed, epoch)
         )
         history.append(record)
         if checkpoint:
-            checkpoint.keep(look, optimizer, history)
-    look.eval()
+            checkpoint.keep(classifier, optimizer, history)
+    classifier.eval()
     return history
 
 
@@ -191,7 +196,7 @@ def _stack(examples: Sequence[Examples], place: torch.device) -> tuple[Tensor, T
 
 
 def _train_epoch(
-    look: Look,
+    classifier: EdgeClassifier,
     optimizer: torch.optim.Optimizer,
     edges: tuple[Tensor, Tensor],
     draw: _Draw,
@@ -208,11 +213,13 @@ def _train_epoch(
         for group in optimizer.param_groups:
             group["lr"] = rate
         # Other edges for each member, so that their mean is of more than first weights.
-        batch = draw(look.members * settings.batch_size, rng).to(evidence.device)
+        batch = draw(classifier.members * settings.batch_size, rng).to(evidence.device)
         seen = evidence.index_select(0, batch)
-        seen = seen.view(look.members, settings.batch_size, -1)
-        seen += settings.noise * look.scale * torch.empty_like(seen[0]).normal_(generator=chance)
-        logits = look.ask_members(seen)
+        seen = seen.view(classifier.members, settings.batch_size, -1)
+        seen += (
+            settings.noise * classifier.scale * torch.empty_like(seen[0]).normal_(generator=chance)
+        )
+        logits = classifier.member_logits(seen)
         loss = edge_loss(logits, same[batch].view_as(logits))
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]

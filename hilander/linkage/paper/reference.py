@@ -9,9 +9,15 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from hilander.errors import FileFormatError, HiLanderError, MissingFileError, ModelError
+from hilander.errors import (
+    FileFormatError,
+    HiLanderError,
+    MissingFileError,
+    ModelError,
+    check_choice,
+)
 from hilander.linkage.paper.lander import Lander
-from hilander.linkage.paper.settings import Encoder, Features, NetworkSettings, check_choice
+from hilander.linkage.paper.settings import Encoder, Features, NetworkSettings
 
 _ATTENTION_KEY = "conv.0.gcn_layer.fc.weight"
 _CONVOLUTION_KEY = "conv.0.gcn_layer.mlp.weight"

@@ -13,7 +13,7 @@ from torch import Tensor
 from hilander.arrays.rows import FloatArray, row_blocks
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
 from hilander.graph.nodes import Nodes
-from hilander.graph.scores import EdgeScores, edge_density, join_copies
+from hilander.graph.scores import EdgeScores, edge_density, join_equal_rows
 from hilander.learning.device import choose_device, run_blocks
 from hilander.linkage.paper.lander import Lander, same_probability
 from hilander.linkage.paper.node_table import NodeTable, show_table
@@ -45,7 +45,7 @@ def show_nodes(nodes: Nodes, features: Features) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Predictor:
+class LanderScorer:
     """Scores graphs with a trained network.
 
     Parameters
@@ -53,7 +53,7 @@ class Predictor:
     network : Lander
     device : str
         "auto" takes a GPU if there is one.
-    join_copies : bool
+    join_equal_rows : bool
         Hold exact copies to be one identity, whatever the network says of a pair it was never
         shown in training.
     memory : int, optional
@@ -64,8 +64,11 @@ class Predictor:
 
     network: Lander
     device: str = "auto"
-    join_copies: bool = False
+    join_equal_rows: bool = False
     memory: int | None = None
+
+    def bind_points(self, features: FloatArray) -> None:
+        """Nothing of the points is needed beforehand."""
 
     def __call__(self, graph: KnnGraph, nodes: Nodes) -> EdgeScores:
         """Linkage of every edge and density of every node.
@@ -80,8 +83,8 @@ class Predictor:
         scores : EdgeScores
         """
         linkage = self._score_edges(self._open(graph, nodes))
-        if self.join_copies:
-            linkage = join_copies(graph, linkage)
+        if self.join_equal_rows:
+            linkage = join_equal_rows(graph, linkage)
         return EdgeScores(linkage, edge_density(graph.affinity, linkage))
 
     def encode(self, graph: KnnGraph, nodes: Nodes) -> FloatArray:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
-from hilander.errors import ModelError, SettingError
+from hilander.errors import ModelError, SettingError, check_choice
 
 Encoder = Literal["attention", "convolution"]
 Features = Literal["identity", "average", "concat"]
@@ -85,14 +85,3 @@ class NetworkSettings:
             odd = sorted(set(values) ^ known)
             raise ModelError(f"the model's settings differ from this version's in {odd}")
         return cls(**values)
-
-
-def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """Refuse a value that is not one of the choices, suggesting the nearest."""
-    if value in choices:
-        return
-    from difflib import get_close_matches
-
-    near = get_close_matches(str(value), choices, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(choices)}"
-    raise SettingError(f"{name}={value!r} is not known; {hint}")

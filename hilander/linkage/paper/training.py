@@ -14,14 +14,14 @@ from torch import Tensor
 from tqdm import tqdm
 
 from hilander.arrays.rows import IntArray
-from hilander.errors import ModelError, SettingError
+from hilander.errors import ModelError, SettingError, check_choice
 from hilander.learning.checkpoint import Checkpoint, EpochRecord
 from hilander.learning.device import choose_device
 from hilander.linkage.paper.batches import gather_neighbourhood
 from hilander.linkage.paper.examples import TrainingGraph
 from hilander.linkage.paper.lander import Lander
 from hilander.linkage.paper.losses import LossSettings, lander_loss
-from hilander.linkage.paper.settings import NetworkSettings, check_choice
+from hilander.linkage.paper.settings import NetworkSettings
 
 Optimizer = Literal["sgd", "adamw"]
 OPTIMIZERS: tuple[str, ...] = get_args(Optimizer)

@@ -17,18 +17,18 @@ import numpy as np
 from hilander.errors import ModelError
 from hilander.hierarchy.rules import Rules
 from hilander.linkage.evidence.network import EvidenceNetwork, put_inside
-from hilander.linkage.storage import read_model
+from hilander.linkage.storage import read_network
 
 if TYPE_CHECKING:
     from hilander.training.evidence.recipe import EvidencePlan
 
 LEVEL_POINTS = 1000  # from which the learned network weighs as much as its adviser
 LEVEL_IDENTITIES = 12  # below which it weighs less, however many points there are
-LEAST_ADVICE = 0.25  # a weight below which an adviser is not worth asking
+LEAST_PRIOR_WEIGHT = 0.25  # a weight below which an adviser is not worth asking
 
 
 @dataclass(frozen=True, eq=False)
-class Advice:
+class PriorModel:
     """A trained network to be asked as well, and its thresholds.
 
     Parameters
@@ -48,23 +48,23 @@ class Advice:
     def join(self, network: EvidenceNetwork) -> EvidenceNetwork:
         """The learned network with this one as its adviser."""
         settings = replace(
-            network.settings, adviser=self.network.settings, own_weight=self.own_weight
+            network.settings, prior=self.network.settings, own_weight=self.own_weight
         )
-        return put_inside(settings, network, "adviser", self.network)
+        return put_inside(settings, network, "prior", self.network)
 
     def suit(self, plan: EvidencePlan) -> Rules:
         """The plan's rules where nothing could be tried: the adviser's thresholds, if not set."""
         rules = replace(plan.rules, p_tau_merge=self.p_tau_merge)
         return replace(rules, p_tau=self.p_tau) if "p_tau" in plan.tune else rules
 
-    def usual_p_tau(self, alone: float) -> float:
+    def default_p_tau(self, alone: float) -> float:
         """Between the usual p_tau of a network alone and the adviser's, by weight of log-odds."""
         odds = [np.log(p / (1 - p)) for p in (alone, self.p_tau)]
         mean = self.own_weight * odds[0] + (1 - self.own_weight) * odds[1]
         return float(1 / (1 + np.exp(-mean)))
 
 
-def weigh_learned(n_identities: int, n_points: int) -> float:
+def weight_of_trained(n_identities: int, n_points: int) -> float:
     """What the learned network weighs beside an adviser: more with more that it learned from.
 
     Many points of two or three identities are still two or three identities.
@@ -74,38 +74,38 @@ def weigh_learned(n_identities: int, n_points: int) -> float:
     return min(by_points, by_identities)
 
 
-def is_worth_asking(own_weight: float) -> bool:
+def is_worth_using(own_weight: float) -> bool:
     """Whether an adviser weighs enough beside what is learned."""
-    return 1 - own_weight >= LEAST_ADVICE
+    return 1 - own_weight >= LEAST_PRIOR_WEIGHT
 
 
-def warn_unasked(asked: str | Path, n_identities: int, n_points: int) -> None:
+def warn_unused_prior(asked: str | Path, n_identities: int, n_points: int) -> None:
     """Warn that an adviser that was named will not be asked; of the usual one nothing is said."""
-    own_weight = weigh_learned(n_identities, n_points)
-    if asked in ("auto", "nothing") or is_worth_asking(own_weight):
+    own_weight = weight_of_trained(n_identities, n_points)
+    if asked in ("auto", "none") or is_worth_using(own_weight):
         return
     warnings.warn(
-        f"adviser={str(asked)!r} is not asked: beside what {n_points:,} points of "
+        f"prior={str(asked)!r} is not asked: beside what {n_points:,} points of "
         f"{n_identities:,} identities teach it would weigh {1 - own_weight:.0%}, and below "
-        f"{LEAST_ADVICE:.0%} it is not worth its time. Leave it out, or begin training with it: "
+        f"{LEAST_PRIOR_WEIGHT:.0%} it is not worth its time. Leave it out, or begin training with it: "
         f"start={str(asked)!r}.",
         stacklevel=4,
     )
 
 
-def read_advice(folder: str | None, n_identities: int, n_points: int) -> Advice | None:
+def read_prior(folder: str | None, n_identities: int, n_points: int) -> PriorModel | None:
     """The model in a folder as adviser of one that learns from so many identities and points.
 
     None where there is none, or where so much can be learned that it would have little to say.
     """
-    own_weight = weigh_learned(n_identities, n_points)
-    if folder is None or not is_worth_asking(own_weight):
+    own_weight = weight_of_trained(n_identities, n_points)
+    if folder is None or not is_worth_using(own_weight):
         return None
-    stored = read_model(Path(folder))
+    stored = read_network(Path(folder))
     rules: dict[str, Any] = stored.description.get("rules", {})
     if not isinstance(stored.network, EvidenceNetwork) or rules.get("p_tau_merge") is None:
         raise ModelError(
             f'the model in {folder} is of method="paper", an adviser has to be of "evidence"; '
-            'use adviser="box" or "nothing", or the folder of such a model'
+            'use prior="pretrained" or "none", or the folder of such a model'
         )
-    return Advice(stored.network, rules["p_tau"], rules["p_tau_merge"], own_weight)
+    return PriorModel(stored.network, rules["p_tau"], rules["p_tau_merge"], own_weight)

@@ -17,51 +17,51 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from hilander.arrays.rows import BoolArray, FloatArray, IntArray
-from hilander.engines.threads import hire_workers
+from hilander.engines.threads import open_workers
 from hilander.errors import ModelError, SettingError
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.nodes import start_nodes
 from hilander.hierarchy.decoding.decode import Decoder
-from hilander.hierarchy.levels import LevelStep, Scorer, walk_levels
+from hilander.hierarchy.levels import LevelStep, walk_levels
 from hilander.hierarchy.rules import Rules
+from hilander.hierarchy.scorers import CachedScorer, Scorer
 from hilander.knn.search import build_knn_graph
 from hilander.learning.checkpoint import EpochRecord
 from hilander.learning.device import choose_device, one_thread
-from hilander.linkage.evidence.background import measure_background, measure_strangers
-from hilander.linkage.evidence.edge_features import weigh_edges
+from hilander.linkage.evidence.background import measure_background, measure_between_cosine
+from hilander.linkage.evidence.edge_features import compute_edge_features
 from hilander.linkage.evidence.network import (
+    EdgeClassifier,
     EvidenceNetwork,
     EvidenceSettings,
-    Look,
-    add_second_look,
-    take_alone,
+    add_second_stage,
+    without_prior,
 )
-from hilander.linkage.evidence.scorer import EvidencePredictor
+from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.linkage.evidence.training import (
     EvidenceLearning,
     Examples,
-    gentler,
+    for_fine_tuning,
     make_evidence_network,
-    train_look,
+    train_classifier,
 )
-from hilander.linkage.storage import read_model
+from hilander.linkage.storage import read_network
 from hilander.synthetic.episodes import Episode
 from hilander.synthetic.training_episodes import make_episodes
-from hilander.training.evidence.prior import Advice, read_advice
-from hilander.training.evidence.thresholds import USUAL_P_TAU, VALIDATION_POINTS, Judge
-from hilander.training.paper.recipe import (
-    Learned,
-    Stages,
-    choose_held_out,
-    fingerprint,
-    remember_first,
-    summarise,
+from hilander.training.evidence.prior import PriorModel, read_prior
+from hilander.training.evidence.thresholds import (
+    DEFAULT_THRESHOLD,
+    VALIDATION_POINTS,
+    ThresholdSearch,
 )
+from hilander.training.model import Model, summarise
+from hilander.training.split import choose_held_out
+from hilander.training.stages import Stages, fingerprint
 
 Seen = tuple[Episode, KnnGraph]
 # How the training episodes are clustered for the super-nodes. Communities cut large identities to
 # pieces, and only who has seen such pieces will join them.
-OWN_WAYS: tuple[tuple[Decoder, float], ...] = (
+CLUSTERING_VARIANTS: tuple[tuple[Decoder, float], ...] = (
     ("contract", 0.5),
     ("leiden", 0.42),
     ("leiden", 0.73),
@@ -98,7 +98,7 @@ class EvidencePlan:
     val_fraction: float = 0.2
     tune: tuple[str, ...] = ("p_tau",)
     start: str | None = None
-    adviser: str | None = None
+    prior: str | None = None
     seed: int = 0
     device: str = "auto"
 
@@ -125,7 +125,7 @@ def learn_by_evidence(
     *,
     checkpoint_folder: Path | None = None,
     verbose: bool = False,
-) -> Learned:
+) -> Model:
     """Choose p_tau on held-out identities, and train on everything at the same time.
 
     Parameters
@@ -140,25 +140,25 @@ def learn_by_evidence(
 
     Returns
     -------
-    learned : Learned
+    model : Model
     """
     mark = fingerprint(features, labels, plan) if checkpoint_folder else ""
     stages = Stages(checkpoint_folder, mark, verbose)
     held_out = choose_held_out(labels, plan)
     everything = Episode(features, labels)
-    advice = read_advice(plan.adviser, len(np.unique(labels)), len(labels))
-    (rules, table), (network, history) = run_side_by_side(
-        partial(choose_rules, everything, held_out, plan, stages, advice),
+    prior = read_prior(plan.prior, len(np.unique(labels)), len(labels))
+    (rules, table), (network, history) = run_in_parallel(
+        partial(choose_rules, everything, held_out, plan, stages, prior),
         partial(train_evidence, everything, plan, stages, "train"),
         stages=stages,
         device=plan.device,
     )
-    rules = replace(rules, strangers=measure_strangers(features, labels))
+    rules = replace(rules, between_cosine=measure_between_cosine(features, labels))
     summary = summarise(labels, held_out, table)
-    if advice is None:
-        return Learned(network, rules, history, summary)
-    told = {"adviser": Path(str(plan.adviser)).name, "own_weight": advice.own_weight}
-    return Learned(advice.join(network), rules, history, summary | told)
+    if prior is None:
+        return Model(network, rules, history=history, summary=summary)
+    told = {"prior": Path(str(plan.prior)).name, "own_weight": prior.own_weight}
+    return Model(prior.join(network), rules, history=history, summary=summary | told)
 
 
 def choose_rules(
@@ -166,7 +166,7 @@ def choose_rules(
     held_out: BoolArray,
     plan: EvidencePlan,
     stages: Stages,
-    advice: Advice | None = None,
+    prior: PriorModel | None = None,
     trial: EvidenceNetwork | None = None,
 ) -> tuple[Rules, list[dict[str, Any]]]:
     """The plan's rules with thresholds chosen on held-out identities, and what was tried.
@@ -174,18 +174,18 @@ def choose_rules(
     The trial is a network that has not seen those; it is trained if there is none yet.
     """
     if not held_out.any():
-        return advice.suit(plan) if advice is not None else plan.rules, []
+        return prior.suit(plan) if prior is not None else plan.rules, []
     if trial is None:
         trial = train_trial(episode, held_out, plan, stages)
     unseen = Episode(episode.features[held_out], episode.labels[held_out])
-    judge = Judge(
-        trial if advice is None else advice.join(trial),
+    search = ThresholdSearch(
+        trial if prior is None else prior.join(trial),
         [unseen], plan.rules, seed=plan.seed, device=plan.device,
         most_points=min(VALIDATION_POINTS, max(2 * len(held_out), _LEAST_MADE_UP)),
         watch=stages.watch,
     )  # fmt: skip
-    usual = USUAL_P_TAU if advice is None else advice.usual_p_tau(USUAL_P_TAU)
-    return judge.choose(usual=usual)
+    usual = DEFAULT_THRESHOLD if prior is None else prior.default_p_tau(DEFAULT_THRESHOLD)
+    return search.choose(usual=usual)
 
 
 def train_trial(
@@ -196,13 +196,13 @@ def train_trial(
     return train_evidence(known, plan, stages, "validate")[0]
 
 
-def run_side_by_side(*courses: Callable[[], Any], stages: Stages, device: str) -> list[Any]:
+def run_in_parallel(*courses: Callable[[], Any], stages: Stages, device: str) -> list[Any]:
     """Results of courses that do not depend on each other, each in a thread of its own.
 
     A step of training is too small for two threads to share. A GPU takes one course after another.
     """
     alone = choose_device(device).type != "cpu"
-    with hire_workers(alone=alone) as workers, one_thread():
+    with open_workers(alone=alone) as workers, one_thread():
         try:
             return workers.map(lambda course: course(), courses)
         except BaseException:
@@ -211,18 +211,18 @@ def run_side_by_side(*courses: Callable[[], Any], stages: Stages, device: str) -
 
 
 @dataclass(frozen=True, eq=False)
-class Sight:
+class GraphExamples:
     """A graph, what is seen of its edges, and whether the second look sees their context."""
 
     graph: KnnGraph
     examples: Examples
-    in_context: bool = False
+    set_context: bool = False
 
-    def look_again(self, first: Look) -> Sight:
+    def second_stage_features(self, first: EdgeClassifier) -> GraphExamples:
         """The same edges for the second look, after the first has judged them."""
         evidence = self.examples.evidence
-        guess = first.judge(evidence)
-        more = add_second_look(self.graph, evidence, guess, in_context=self.in_context)
+        guess = first.predict(evidence)
+        more = add_second_stage(self.graph, evidence, guess, set_context=self.set_context)
         return replace(self, examples=replace(self.examples, evidence=more))
 
 
@@ -245,11 +245,11 @@ def train_on_episodes(
     made: Iterable[Episode], plan: EvidencePlan, stages: Stages, stage: str
 ) -> tuple[EvidenceNetwork, list[EpochRecord]]:
     """Train all four looks on labelled sets, each with the k of its own or the plan's."""
-    network = begin_network(plan)
+    network = init_network(plan)
     seen, history = train_on_points(network, made, plan, stages, stage)
     # What many sets have taught of sizes, one set would unteach.
-    if plan.start is None or not network.settings.beside_others:
-        clusters = look_at_clusters(network, seen, plan)
+    if plan.start is None or not network.settings.relative_sizes:
+        clusters = make_cluster_examples(network, seen, plan)
         history += train_on_clusters(network, clusters, plan, stages, stage)
     return network.eval(), history
 
@@ -263,52 +263,61 @@ def train_on_points(
 ) -> tuple[list[Seen], list[EpochRecord]]:
     """Train the looks at points; the episodes come back with their graphs."""
     episodes = [one for one in made if len(one.labels) > (one.k or plan.rules.k)]
-    points = [look_at_points(one, one.k or plan.rules.k) for one in stages.watch(episodes)]
-    history = train_looks(network.looks(super_nodes=False), points, plan, stages, f"{stage}-points")
-    graphs = [sight.graph for sight in points]
+    points = [make_point_examples(one, one.k or plan.rules.k) for one in stages.watch(episodes)]
+    history = train_both_stages(
+        network.classifiers(super_nodes=False), points, plan, stages, f"{stage}-points"
+    )
+    graphs = [examples_of.graph for examples_of in points]
     return list(zip(episodes, graphs, strict=True)), history
 
 
 def train_on_clusters(
     network: EvidenceNetwork,
-    sights: Iterable[Sight],
+    graph_examples: Iterable[GraphExamples],
     plan: EvidencePlan,
     stages: Stages,
     stage: str,
 ) -> list[EpochRecord]:
     """Train the looks at super-nodes; where there are none to learn from, they merge nothing."""
-    looks, clusters = network.looks(super_nodes=True), list(stages.watch(sights))
+    classifiers, clusters = (
+        network.classifiers(super_nodes=True),
+        list(stages.watch(graph_examples)),
+    )
     if clusters:
-        return train_looks(looks, clusters, plan, stages, f"{stage}-clusters")
-    looks[1].abstain()
+        return train_both_stages(classifiers, clusters, plan, stages, f"{stage}-clusters")
+    classifiers[1].reject_all()
     return []
 
 
-def begin_network(plan: EvidencePlan) -> EvidenceNetwork:
+def init_network(plan: EvidencePlan) -> EvidenceNetwork:
     """A network to train: of chance weights, or of the model that the plan starts from."""
     if plan.start is None:
         return make_evidence_network(plan.network, plan.seed)
-    network = read_model(Path(plan.start)).network
+    network = read_network(Path(plan.start)).network
     if not isinstance(network, EvidenceNetwork) or not network.settings.is_shaped(plan.network):
         raise ModelError(
             f"the model in {plan.start} is not of the shape that is to be trained, {plan.network}; "
-            'use start="nothing", or give it the same method and hidden'
+            'use start="none", or give it the same method and hidden'
         )
     # What serves few points has learned from sets of all sizes; who advised it stays behind.
-    return take_alone(network.few or network)
+    return without_prior(network.small_set or network)
 
 
-def train_looks(
-    looks: tuple[Look, Look], sights: Sequence[Sight], plan: EvidencePlan, stages: Stages, name: str
+def train_both_stages(
+    classifiers: tuple[EdgeClassifier, EdgeClassifier],
+    graph_examples: Sequence[GraphExamples],
+    plan: EvidencePlan,
+    stages: Stages,
+    name: str,
 ) -> list[EpochRecord]:
     """Train the first look, then the second on what the first makes of the same edges."""
     history: list[EpochRecord] = []
-    learning = plan.learning if plan.start is None else gentler(plan.learning)
-    for number, look in enumerate(looks, start=1):
+    learning = plan.learning if plan.start is None else for_fine_tuning(plan.learning)
+    for number, classifier in enumerate(classifiers, start=1):
         stage = f"{name}-{number}"
-        records = train_look(
-            look,
-            [sight.examples for sight in sights],
+        records = train_classifier(
+            classifier,
+            [examples_of.examples for examples_of in graph_examples],
             learning,
             seed=plan.seed,
             device=plan.device,
@@ -318,44 +327,49 @@ def train_looks(
             watch=stages.watch,
         )
         history += [{"look": stage, **record} for record in records]
-        if look is looks[0]:
-            sights = [sight.look_again(look) for sight in stages.watch(sights)]
+        if classifier is classifiers[0]:
+            graph_examples = [
+                examples_of.second_stage_features(classifier)
+                for examples_of in stages.watch(graph_examples)
+            ]
     return history
 
 
-def look_at_points(episode: Episode, k: int) -> Sight:
+def make_point_examples(episode: Episode, k: int) -> GraphExamples:
     """The k-NN graph of an episode's points and the evidence of its edges."""
     graph = build_knn_graph(episode.features, k)
     background = measure_background(episode.features)
-    evidence = weigh_edges(graph, start_nodes(episode.features), background)
+    evidence = compute_edge_features(graph, start_nodes(episode.features), background)
     same = episode.labels[graph.neighbours] == episode.labels[:, None]
-    return Sight(graph, Examples(evidence, same, episode.weight))
+    return GraphExamples(graph, Examples(evidence, same, episode.weight))
 
 
-def look_at_clusters(
+def make_cluster_examples(
     network: EvidenceNetwork, seen: Iterable[Seen], plan: EvidencePlan
-) -> Iterator[Sight]:
+) -> Iterator[GraphExamples]:
     """Super-nodes as the network itself makes them."""
     for episode, graph in seen:
-        score = remember_first(EvidencePredictor(network, plan.device))
-        rules = replace(plan.rules, p_tau_rise=0.0, keep_pieces=True)
-        ways = [replace(rules, decoder=decoder, p_tau=p_tau) for decoder, p_tau in OWN_WAYS]
+        score = CachedScorer(EvidenceScorer(network, plan.device))
+        rules = replace(plan.rules, p_tau_slope=0.0, keep_fragments=True)
+        ways = [
+            replace(rules, decoder=decoder, p_tau=p_tau) for decoder, p_tau in CLUSTERING_VARIANTS
+        ]
         settings = network.settings
-        yield from look_at_merged(
+        yield from examples_of_clusters(
             episode, graph, score, ways,
-            beside_others=settings.beside_others, in_context=settings.in_context,
+            relative_sizes=settings.relative_sizes, set_context=settings.set_context,
         )  # fmt: skip
 
 
-def look_at_merged(
+def examples_of_clusters(
     episode: Episode,
     graph: KnnGraph,
     score: Scorer,
     ways: Sequence[Rules],
     *,
-    beside_others: bool = False,
-    in_context: bool = False,
-) -> Iterator[Sight]:
+    relative_sizes: bool = False,
+    set_context: bool = False,
+) -> Iterator[GraphExamples]:
     """Super-nodes of an episode's points, made in some ways, an identity to each by majority.
 
     A way that leaves too few super-nodes for a graph gives none.
@@ -368,9 +382,11 @@ def look_at_merged(
             continue
         upper = steps[1]
         identity = majority_identity(steps[0], episode.labels)
-        evidence = weigh_edges(upper.graph, upper.nodes, background, beside_others=beside_others)
+        evidence = compute_edge_features(
+            upper.graph, upper.nodes, background, relative_sizes=relative_sizes
+        )
         same = identity[upper.graph.neighbours] == identity[:, None]
-        yield Sight(upper.graph, Examples(evidence, same, episode.weight), in_context)
+        yield GraphExamples(upper.graph, Examples(evidence, same, episode.weight), set_context)
 
 
 def majority_identity(step: LevelStep, labels: IntArray) -> IntArray:

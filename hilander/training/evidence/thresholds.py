@@ -11,28 +11,28 @@ import numpy as np
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.levels import walk_levels
 from hilander.hierarchy.rules import Rules
+from hilander.hierarchy.scorers import CachedScorer
 from hilander.knn.search import build_knn_graph
 from hilander.linkage.evidence.network import EvidenceNetwork
-from hilander.linkage.evidence.scorer import EvidencePredictor
+from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.linkage.evidence.training import Watch
 from hilander.metrics.scores import bcubed_f, pairwise_f
 from hilander.synthetic.episodes import Episode, Sizes, resample_identities
 from hilander.synthetic.identity_bootstrap import IdentityBootstrap
-from hilander.training.paper.recipe import remember_first
 
 P_TAU_GRID = (0.35, 0.5, 0.6, 0.7, 0.8, 0.88)
 MERGE_GRID = (0.42, 0.6, 0.73)
 VALIDATION_POINTS = 6000
 # Where nothing speaks for another p_tau: the middle of what held-out identities of faces
 # and characters ask for. To go a unit of log-odds away from it takes so much of F.
-USUAL_P_TAU = 0.55
+DEFAULT_THRESHOLD = 0.55
 _PULL = 0.02
 _DRAWS = 2  # of each bootstrapped set
 _REAL_WEIGHTS: dict[Sizes, float] = {"all": 1.0, "singles": 0.5, "log": 0.5}
 _BOOTSTRAP_WEIGHTS: dict[Sizes, float] = {"even": 1.0, "singles": 0.5, "log": 0.5}
 
 
-class Judge:
+class ThresholdSearch:
     """Scores thresholds on held-out identities, over several size distributions.
 
     Parameters
@@ -81,10 +81,10 @@ class Judge:
             if len(one.labels) > rules.k and len(np.unique(one.labels)) > 1
         ]
         self.graphs = [build_knn_graph(one.features, rules.k) for one in self.episodes]
-        self.scores = [remember_first(EvidencePredictor(network, device)) for _ in self.graphs]
+        self.scores = [CachedScorer(EvidenceScorer(network, device)) for _ in self.graphs]
 
     def choose(
-        self, careful: float = 0.0, pull: float = _PULL, usual: float = USUAL_P_TAU
+        self, careful: float = 0.0, pull: float = _PULL, usual: float = DEFAULT_THRESHOLD
     ) -> tuple[Rules, list[dict[str, Any]]]:
         """Choose p_tau for the points, then that of the merges; the table holds all tries.
 
@@ -119,7 +119,9 @@ class Judge:
         return {**setting, "pairwise_f": pair, "bcubed_f": bcubed, "f": (pair + bcubed) / 2}
 
 
-def find_peak(rows: list[dict[str, Any]], pull: float = _PULL, usual: float = USUAL_P_TAU) -> float:
+def find_peak(
+    rows: list[dict[str, Any]], pull: float = _PULL, usual: float = DEFAULT_THRESHOLD
+) -> float:
     """The p_tau at which a smooth curve through the tries is highest.
 
     A single wrong merge moves the score of one try; a cubic of the log-odds, which may fall off
@@ -172,7 +174,7 @@ def make_validation_episodes(
         for sizes, weight in _REAL_WEIGHTS.items()
     ]
     maker = bootstrap(held_out)
-    if maker.is_able:
+    if maker.can_draw:
         for sizes, weight in _BOOTSTRAP_WEIGHTS.items():
             for _ in range(_DRAWS):
                 many = maker.make(sizes, most_points, rng, as_hard=True)

@@ -5,60 +5,35 @@ The ground truth is a scorer like any other, so the training hierarchy is the le
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
-from threading import Event
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 
 from hilander.arrays.rows import BoolArray, FloatArray, IntArray
 from hilander.errors import SettingError
-from hilander.graph.knn_graph import KnnGraph
-from hilander.graph.nodes import Nodes
-from hilander.graph.scores import EdgeScores
 from hilander.hierarchy.hierarchy import Hierarchy
-from hilander.hierarchy.levels import Scorer, score_as_released, score_with_labels, walk_levels
+from hilander.hierarchy.levels import walk_levels
 from hilander.hierarchy.rules import Rules
+from hilander.hierarchy.scorers import CachedScorer, LabelScorer
 from hilander.knn.search import build_knn_graph
-from hilander.learning.checkpoint import Checkpoint, EpochRecord
-from hilander.linkage.evidence.network import EvidenceNetwork
+from hilander.learning.checkpoint import EpochRecord
 from hilander.linkage.paper.examples import TrainingGraph
 from hilander.linkage.paper.lander import Lander
-from hilander.linkage.paper.scorer import Predictor
+from hilander.linkage.paper.scorer import LanderScorer
 from hilander.linkage.paper.settings import FEATURES, NetworkSettings
 from hilander.linkage.paper.training import LearningSettings, make_network, train_network
 from hilander.metrics.scores import bcubed_f, pairwise_f
+from hilander.training.model import Model, summarise
+from hilander.training.split import choose_held_out
+from hilander.training.stages import Stages, fingerprint
 
 P_TAU_GRID = (*np.round(np.arange(0.05, 0.96, 0.05), 2).tolist(), 0.975, 0.99)
 K_GRID = (5, 10, 15, 20)
-Item = TypeVar("Item")
 TUNABLE = ("p_tau", "k", "features")
-FEWEST_VALIDATION_IDENTITIES = 3
-
-
-class SplitPlan(Protocol):
-    """What setting identities aside depends on."""
-
-    @property
-    def val_fraction(self) -> float:
-        """Share of the identities set aside."""
-
-    @property
-    def tune(self) -> tuple[str, ...]:
-        """What is chosen on them."""
-
-    @property
-    def seed(self) -> int:
-        """Which identities."""
-
-    @property
-    def fewest_points(self) -> int:
-        """Points needed on either side."""
 
 
 @dataclass(frozen=True)
@@ -103,27 +78,6 @@ class TrainingPlan:
         return max(self.rules.k, *(k for k, _ in self.learning.hierarchies)) + 1
 
 
-@dataclass(frozen=True, eq=False)
-class Learned:
-    """What training gives.
-
-    Parameters
-    ----------
-    network : Lander or EvidenceNetwork
-    rules : Rules
-        With what validation chose.
-    history : list of dict
-        One record for each epoch of the final training.
-    summary : dict
-        Counts, the validation table and what was chosen.
-    """
-
-    network: Lander | EvidenceNetwork
-    rules: Rules
-    history: list[EpochRecord]
-    summary: dict[str, Any]
-
-
 def learn_to_cluster(
     features: FloatArray,
     labels: IntArray,
@@ -131,7 +85,7 @@ def learn_to_cluster(
     *,
     checkpoint_folder: Path | None = None,
     verbose: bool = False,
-) -> Learned:
+) -> Model:
     """Choose settings on held-out identities, then train on everything.
 
     Parameters
@@ -148,7 +102,7 @@ def learn_to_cluster(
 
     Returns
     -------
-    learned : Learned
+    model : Model
     """
     mark = fingerprint(features, labels, plan) if checkpoint_folder else ""
     stages = Stages(checkpoint_folder, mark, verbose)
@@ -159,76 +113,7 @@ def learn_to_cluster(
         plan, trial_history, table = tune_plan(features, labels, held_out, plan, stages)
     network, history = train_on(features, labels, plan, stages, "train")
     summary = summarise(labels, held_out, table) | {"validation_history": trial_history}
-    return Learned(network, plan.rules, history, summary)
-
-
-@dataclass(frozen=True)
-class Stages:
-    """Where the stages of one run keep their checkpoints, and whether they draw bars.
-
-    Stages that run side by side end soon after `halt` is set.
-    """
-
-    folder: Path | None
-    fingerprint: str
-    verbose: bool
-    halt: Event = field(default_factory=Event)
-
-    def watch(self, items: Iterable[Item]) -> Iterator[Item]:
-        """Give the items one by one until `halt` is set; InterruptedError says so then."""
-        for item in items:
-            if self.halt.is_set():
-                raise InterruptedError("training was halted")
-            yield item
-
-    def checkpoint(self, name: str) -> Checkpoint | None:
-        """The checkpoint of a stage, or None if none are kept."""
-        if self.folder is None:
-            return None
-        self.folder.mkdir(parents=True, exist_ok=True)
-        mark = f"{self.fingerprint}/{name}"
-        return Checkpoint(self.folder / f"{name}.safetensors", mark)
-
-
-def summarise(labels: IntArray, held_out: BoolArray, table: list[dict[str, Any]]) -> dict[str, Any]:
-    """What is told of a training afterwards: counts, and all that validation tried."""
-    return {
-        "n_points": len(labels),
-        "n_identities": len(np.unique(labels)),
-        "n_validation_identities": len(np.unique(labels[held_out])),
-        "validation": table,
-    }
-
-
-def fingerprint(features: FloatArray, labels: IntArray, plan: Any) -> str:
-    """A digest of the data and every setting, so that a checkpoint is taken up only by its run."""
-    digest = hashlib.blake2b(digest_size=16)
-    digest.update(json.dumps(asdict(plan), sort_keys=True).encode())
-    digest.update(np.ascontiguousarray(features).view(np.uint8).data)
-    digest.update(np.ascontiguousarray(labels).view(np.uint8).data)
-    for name in ("start", "adviser"):
-        folder = Path(getattr(plan, name, None) or "")
-        for path in sorted(folder.glob("*.safetensors")) if folder.name else ():
-            digest.update(path.read_bytes())  # another model may stand there by now
-    return digest.hexdigest()
-
-
-def choose_held_out(labels: IntArray, plan: SplitPlan) -> BoolArray:
-    """Mark the points of the validation identities, shape (n_points,).
-
-    None are marked when nothing is tuned, or when too few identities or points would be left on
-    either side to build a graph.
-    """
-    nobody = np.zeros(len(labels), dtype=bool)
-    identities = np.unique(labels)
-    n_held = round(plan.val_fraction * len(identities))
-    if not plan.tune or n_held < FEWEST_VALIDATION_IDENTITIES:
-        return nobody
-    rng = np.random.default_rng([plan.seed, 1])
-    held_out = np.isin(labels, rng.permutation(identities)[:n_held])
-    if min(held_out.sum(), (~held_out).sum()) < plan.fewest_points:
-        return nobody
-    return held_out
+    return Model(network, plan.rules, history=history, summary=summary)
 
 
 def tune_plan(
@@ -253,12 +138,12 @@ def tune_plan(
     table: list[dict[str, Any]] = []
     for name in shown:
         trial = plan_for_features(plan, name)
-        judge = Judge(features[held_out], labels[held_out], trial)
+        search = SettingsSearch(features[held_out], labels[held_out], trial)
         stage = f"validate-{name}" if len(shown) > 1 else "validate"
         network, history = train_on(
-            features[~held_out], labels[~held_out], trial, stages, stage, judge
+            features[~held_out], labels[~held_out], trial, stages, stage, search
         )
-        rows = judge.try_settings(network)
+        rows = search.try_settings(network)
         table += [{"features": name, **row} for row in rows]
         winner = take_best(rows)
         if best is None or winner["f"] > best[0]:
@@ -278,7 +163,7 @@ def plan_for_features(plan: TrainingPlan, features: Any) -> TrainingPlan:
     )
 
 
-class Judge:
+class SettingsSearch:
     """Scores settings on held-out identities.
 
     Parameters
@@ -298,7 +183,7 @@ class Judge:
         taus = P_TAU_GRID if "p_tau" in self.plan.tune else (self.plan.rules.p_tau,)
         rows = []
         for k, graph in self.graphs.items():
-            score = remember_first(Predictor(network, self.plan.device, join_copies=True))
+            score = CachedScorer(LanderScorer(network, self.plan.device, join_equal_rows=True))
             for p_tau in taus:
                 rules = replace(self.plan.rules, k=k, p_tau=p_tau)
                 found = walk_levels(self.features, score, rules, graph=graph)
@@ -321,28 +206,13 @@ def take_best(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return winners[len(winners) // 2]
 
 
-def remember_first(score: Scorer) -> Scorer:
-    """The same scorer, which scores the first graph it sees only once.
-
-    Trying many thresholds starts from the same graph every time; only later levels differ.
-    """
-    first: list[tuple[KnnGraph, EdgeScores]] = []
-
-    def remembering(graph: KnnGraph, nodes: Nodes) -> EdgeScores:
-        if not first:
-            first.append((graph, score(graph, nodes)))
-        return first[0][1] if graph is first[0][0] else score(graph, nodes)
-
-    return remembering
-
-
 def train_on(
     features: FloatArray,
     labels: IntArray,
     plan: TrainingPlan,
     stages: Stages,
     stage: str,
-    judge: Judge | None = None,
+    search: SettingsSearch | None = None,
 ) -> tuple[Lander, list[EpochRecord]]:
     """Train one network on the ground-truth hierarchies of some labelled points."""
     graphs = list(build_training_graphs(features, labels, plan))
@@ -354,7 +224,7 @@ def train_on(
         seed=plan.seed,
         device=plan.device,
         checkpoint=stages.checkpoint(stage),
-        validate=judge,
+        validate=search,
         progress=stage if stages.verbose else None,
     )
     return network.eval(), history
@@ -369,7 +239,7 @@ def build_training_graphs(
     `learning.as_released`.
     """
     as_released = plan.learning.as_released
-    score = score_as_released(labels) if as_released else score_with_labels(labels)
+    score = LabelScorer(labels, as_released=as_released)
     for k, n_levels in plan.learning.hierarchies:
         rules = Rules(
             k=min(k, len(features) - 1),

@@ -2,17 +2,17 @@ import numpy as np
 import pytest
 
 from hilander.comparison.protocol import make_graph, mean_f_seen_from
-from hilander.comparison.rival import Method, Problem, noise_to_singletons
+from hilander.comparison.rival import Problem, Rival, noise_to_singletons
 from hilander.comparison.rivals.communities import collect_edges
 from hilander.comparison.rivals.linkage import cut_average_tree, grow_average_tree
-from hilander.comparison.rivals.registry import PEERS
+from hilander.comparison.rivals.registry import RIVALS
 from hilander.errors import SettingError
 from hilander.synthetic.identities import make_identities
 
 SLOW_TO_COMPILE = ("fast_hdbscan", "EVoC")
 UNSUPERVISED = [
     method
-    for method in PEERS.values()
+    for method in RIVALS.values()
     if not method.needs_labels and method.name not in SLOW_TO_COMPILE
 ]
 GOOD = {
@@ -31,7 +31,7 @@ GOOD = {
 }
 
 
-def run(method: Method, problem: Problem) -> np.ndarray:
+def run(method: Rival, problem: Problem) -> np.ndarray:
     try:
         method.check_installed()
     except SettingError as error:
@@ -47,7 +47,7 @@ def easy() -> tuple[Problem, np.ndarray]:
 
 
 @pytest.mark.parametrize("method", UNSUPERVISED, ids=lambda method: method.name)
-def test_an_easy_problem_is_solved(method: Method, easy) -> None:
+def test_an_easy_problem_is_solved(method: Rival, easy) -> None:
     problem, labels = easy
     assert mean_f_seen_from(labels, run(method, problem)) > 0.85
 
@@ -56,20 +56,20 @@ def test_an_easy_problem_is_solved(method: Method, easy) -> None:
 @pytest.mark.parametrize("name", SLOW_TO_COMPILE)
 def test_an_easy_problem_is_solved_by_compiled_peers(name: str, easy) -> None:
     problem, labels = easy
-    assert mean_f_seen_from(labels, run(PEERS[name], problem)) > 0.85
+    assert mean_f_seen_from(labels, run(RIVALS[name], problem)) > 0.85
 
 
 @pytest.mark.parametrize(
     "method", [one for one in UNSUPERVISED if not one.varies], ids=lambda method: method.name
 )
-def test_a_method_that_does_not_vary_does_not(method: Method, easy) -> None:
+def test_a_method_that_does_not_vary_does_not(method: Rival, easy) -> None:
     problem, _ = easy
     other = Problem(problem.features, problem.graph, seed=7)
     np.testing.assert_array_equal(run(method, problem), run(method, other))
 
 
 @pytest.mark.parametrize("method", UNSUPERVISED, ids=lambda method: method.name)
-def test_memory_grows_with_the_points(method: Method) -> None:
+def test_memory_grows_with_the_points(method: Rival) -> None:
     assert 0 < method.memory(1_000, 128, 80) < method.memory(100_000, 128, 80)
 
 
@@ -89,7 +89,7 @@ def test_dbscan_on_the_graph_is_dbscan_where_balls_fit_into_it(easy) -> None:
 
     problem, _ = easy
     for params in ({"cosine": 0.75, "min_samples": 2}, {"cosine": 0.85, "min_samples": 5}):
-        ours = PEERS["DBSCAN"].cluster(problem, None, params)
+        ours = RIVALS["DBSCAN"].cluster(problem, None, params)
         theirs = DBSCAN(
             eps=1 - params["cosine"], min_samples=params["min_samples"], metric="cosine"
         ).fit_predict(problem.features)

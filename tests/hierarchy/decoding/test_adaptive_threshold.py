@@ -4,11 +4,11 @@ import pytest
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.scores import EdgeScores, score_by_labels
 from hilander.hierarchy.decoding.adaptive_threshold import (
-    USUAL_SPREAD,
-    FoundSizes,
-    bring_strays_home,
+    TYPICAL_SPREAD,
+    SizeDistribution,
+    adapt_p_tau,
     measure_sizes,
-    suit_p_tau,
+    reassign_fragments,
 )
 from hilander.hierarchy.decoding.decode import decode
 from hilander.hierarchy.decoding.trees import label_trees
@@ -70,7 +70,7 @@ def pieces_and_homes(size):
 def test_tiny_clusters_go_where_their_likeliest_link_leads(size):
     labels, graph, scores = pieces_and_homes(size)
     before, linkage = labels.copy(), scores.linkage.copy()
-    home = bring_strays_home(labels, graph, scores)
+    home = reassign_fragments(labels, graph, scores)
     np.testing.assert_array_equal(home, np.repeat([2, 1, 2], [size, 4, 20]))
     np.testing.assert_array_equal(labels, before)
     np.testing.assert_array_equal(scores.linkage, linkage)
@@ -78,23 +78,23 @@ def test_tiny_clusters_go_where_their_likeliest_link_leads(size):
 
 def test_four_points_are_no_strays_and_can_be_a_home():
     labels, graph, scores = pieces_and_homes(4)
-    np.testing.assert_array_equal(bring_strays_home(labels, graph, scores), labels)
+    np.testing.assert_array_equal(reassign_fragments(labels, graph, scores), labels)
     labels, graph, scores = pieces_and_homes(1)
     scores.linkage[0] = [0.45, 0.35]
-    assert bring_strays_home(labels, graph, scores)[0] == 1
+    assert reassign_fragments(labels, graph, scores)[0] == 1
 
 
 @pytest.mark.parametrize(("linkage", "goes"), [(0.29, False), (0.31, True)])
 def test_a_link_is_likely_from_three_tenths_on(linkage, goes):
     labels, graph, scores = pieces_and_homes(1)
     scores.linkage[0] = linkage
-    assert (bring_strays_home(labels, graph, scores)[0] != 0) == goes
+    assert (reassign_fragments(labels, graph, scores)[0] != 0) == goes
 
 
 def test_tiny_clusters_are_no_home():
     labels, graph, scores = pieces_and_homes(1)
     labels[5:] = 2 + np.arange(20) // 3
-    assert bring_strays_home(labels, graph, scores)[0] == 1
+    assert reassign_fragments(labels, graph, scores)[0] == 1
 
 
 def test_strangers_with_likely_links_do_not_let_p_tau_fall():
@@ -107,16 +107,16 @@ def test_strangers_with_likely_links_do_not_let_p_tau_fall():
     found = measure_sizes(graph, scores)
     assert found.spread == pytest.approx(0, abs=1e-6)  # all are at home
     assert found.usual == 1  # and most were alone
-    assert suit_p_tau(0.5, found, 2.0) == 0.5
+    assert adapt_p_tau(0.5, found, 2.0) == 0.5
 
 
 def test_p_tau_rises_no_further_than_most_links_reach():
-    wide = FoundSizes(2.0, 20, reach=0.7)
-    assert suit_p_tau(0.6, wide._replace(reach=1.0), 2.0) > 0.85
-    assert suit_p_tau(0.6, wide, 2.0) == 0.7
-    assert suit_p_tau(0.8, wide, 2.0) == 0.8  # and what was chosen stays
-    even = FoundSizes(0.0, 20, reach=0.1)
-    assert suit_p_tau(0.6, even, 2.0) < 0.6
+    wide = SizeDistribution(2.0, 20, reach=0.7)
+    assert adapt_p_tau(0.6, wide._replace(reach=1.0), 2.0) > 0.85
+    assert adapt_p_tau(0.6, wide, 2.0) == 0.7
+    assert adapt_p_tau(0.8, wide, 2.0) == 0.8  # and what was chosen stays
+    even = SizeDistribution(0.0, 20, reach=0.1)
+    assert adapt_p_tau(0.6, even, 2.0) < 0.6
 
 
 def test_most_of_the_links_above_even_odds_are_seven_in_ten():
@@ -130,8 +130,8 @@ def test_most_of_the_links_above_even_odds_are_seven_in_ten():
 
 
 def test_p_tau_rises_with_the_spread_and_stays_a_probability():
-    spreads = (0.0, 0.8, USUAL_SPREAD, 1.6, 2.0, 9.0)
-    taus = [suit_p_tau(0.6, FoundSizes(spread, 20), 1.0) for spread in spreads]
+    spreads = (0.0, 0.8, TYPICAL_SPREAD, 1.6, 2.0, 9.0)
+    taus = [adapt_p_tau(0.6, SizeDistribution(spread, 20), 1.0) for spread in spreads]
     assert taus == sorted(taus)
     assert taus[2] == pytest.approx(0.6)
     assert 0.2 < taus[0] < taus[1]
@@ -140,21 +140,21 @@ def test_p_tau_rises_with_the_spread_and_stays_a_probability():
 
 @pytest.mark.parametrize("p_tau", [0.0, 0.3, 1.0])
 def test_without_a_rise_or_at_certainty_nothing_moves(p_tau):
-    assert suit_p_tau(p_tau, FoundSizes(2.0, 20), 0.0) == p_tau
+    assert adapt_p_tau(p_tau, SizeDistribution(2.0, 20), 0.0) == p_tau
     if p_tau in (0.0, 1.0):
-        assert suit_p_tau(p_tau, FoundSizes(2.0, 20), 1.0) == p_tau
+        assert adapt_p_tau(p_tau, SizeDistribution(2.0, 20), 1.0) == p_tau
 
 
 def test_one_unit_of_spread_is_one_rise_of_log_odds():
     for usual in (1, 20):
-        raised = suit_p_tau(0.5, FoundSizes(USUAL_SPREAD + 0.5, usual), 1.4)
+        raised = adapt_p_tau(0.5, SizeDistribution(TYPICAL_SPREAD + 0.5, usual), 1.4)
         assert np.log(raised / (1 - raised)) == pytest.approx(0.7)
-    lowered = suit_p_tau(0.5, FoundSizes(USUAL_SPREAD - 0.5, 20), 1.4)
+    lowered = adapt_p_tau(0.5, SizeDistribution(TYPICAL_SPREAD - 0.5, 20), 1.4)
     assert np.log(lowered / (1 - lowered)) == pytest.approx(-0.7)
 
 
 def test_p_tau_falls_only_as_far_as_clusters_are_large():
-    taus = [suit_p_tau(0.5, FoundSizes(0.0, usual), 2.0) for usual in (1, 2, 4, 8, 100)]
+    taus = [adapt_p_tau(0.5, SizeDistribution(0.0, usual), 2.0) for usual in (1, 2, 4, 8, 100)]
     assert taus[0] == 0.5
     assert taus[0] > taus[1] > taus[2] > taus[3] == taus[4]
 
@@ -166,10 +166,10 @@ def test_the_level_loop_decodes_points_at_the_suited_threshold(decoder):
     rng = np.random.default_rng(1)
     linkage = np.clip(scores.linkage * rng.uniform(0.5, 1, graph.neighbours.shape), 0.05, 0.95)
     doubtful = EdgeScores(linkage.astype(np.float32), scores.density)
-    rules = Rules(k=4, p_tau=0.7, decoder=decoder, p_tau_rise=3.0, max_levels=1)
+    rules = Rules(k=4, p_tau=0.7, decoder=decoder, p_tau_slope=3.0, max_levels=1)
     (step,) = walk_levels(points, lambda *_: doubtful, rules, graph=graph)
     settled = doubtful.settle_ties()
-    suited = suit_p_tau(0.7, measure_sizes(graph, settled), 3.0)
+    suited = adapt_p_tau(0.7, measure_sizes(graph, settled), 3.0)
     wanted = label_trees(decode(graph, settled, suited, decoder).index)[0]
     plain = label_trees(decode(graph, settled, 0.7, decoder).index)[0]
     np.testing.assert_array_equal(step.labels, wanted)
@@ -179,8 +179,8 @@ def test_the_level_loop_decodes_points_at_the_suited_threshold(decoder):
 
 def test_strangers_are_not_joined_by_a_threshold_that_falls():
     points, graph, scores = true_edges([1] * 30)
-    strangers = EdgeScores(np.full_like(scores.linkage, 0.3), scores.density)
-    rules = Rules(k=4, p_tau=0.5, decoder="leiden", p_tau_rise=2.0, max_levels=1)
-    (step,) = walk_levels(points, lambda *_: strangers, rules, graph=graph)
+    between_cosine = EdgeScores(np.full_like(scores.linkage, 0.3), scores.density)
+    rules = Rules(k=4, p_tau=0.5, decoder="leiden", p_tau_slope=2.0, max_levels=1)
+    (step,) = walk_levels(points, lambda *_: between_cosine, rules, graph=graph)
     assert step.parents.p_tau == 0.5
     assert len(step.peaks) == 30

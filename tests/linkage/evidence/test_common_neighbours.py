@@ -25,8 +25,8 @@ def every_edge(graph):
 
 @pytest.mark.parametrize("few", [0, 32])
 @pytest.mark.parametrize("numbers", [1, 200, 10**6])
-def test_lists_meet_where_their_sets_do(monkeypatch, few, numbers):
-    monkeypatch.setattr(common_neighbours, "_FEW", few)
+def test_lists_meet_where_their_sets_do(monkeypatch, small_set, numbers):
+    monkeypatch.setattr(common_neighbours, "_FEW", small_set)
     monkeypatch.setattr(common_neighbours, "_ALONE", 0)
     monkeypatch.setattr(knn_graph, "_CACHED_NUMBERS", numbers)
     graph = random_graph(0, 30, 6)

@@ -14,15 +14,15 @@ from hilander.linkage.evidence.edge_features import (
     CLOSE,
     EDGE_EVIDENCE,
     LINK_EVIDENCE,
-    SECOND_LOOK,
+    SECOND_STAGE,
     SET_EVIDENCE,
     SIZE_EVIDENCE,
     Background,
-    EdgeEvidence,
-    SecondEvidence,
-    look_again,
-    n_evidence,
-    weigh_edges,
+    EdgeFeatures,
+    SecondStageFeatures,
+    compute_edge_features,
+    n_edge_features,
+    second_stage_features,
 )
 from hilander.synthetic.identities import make_identities
 
@@ -69,15 +69,15 @@ def every_edge(graph):
 # The columns.
 
 
-@pytest.mark.parametrize("beside_others", [False, True])
-def test_there_are_as_many_columns_as_names(level, beside_others):
+@pytest.mark.parametrize("relative_sizes", [False, True])
+def test_there_are_as_many_columns_as_names(level, relative_sizes):
     graph, nodes, background = level
-    evidence = weigh_edges(graph, nodes, background, beside_others=beside_others)
+    evidence = compute_edge_features(graph, nodes, background, relative_sizes=relative_sizes)
     super_nodes = nodes.links is not None
     names = EDGE_EVIDENCE + (SIZE_EVIDENCE + LINK_EVIDENCE if super_nodes else ())
-    names += SET_EVIDENCE if super_nodes and beside_others else ()
+    names += SET_EVIDENCE if super_nodes and relative_sizes else ()
     assert evidence.shape == (graph.n_nodes, graph.k, len(names))
-    expected = n_evidence(super_nodes=super_nodes, beside_others=beside_others)
+    expected = n_edge_features(super_nodes=super_nodes, relative_sizes=relative_sizes)
     assert len(names) == expected == len(set(names))
     assert evidence.dtype == np.float32
     assert np.isfinite(evidence).all()
@@ -85,16 +85,16 @@ def test_there_are_as_many_columns_as_names(level, beside_others):
 
 def test_affinities_are_compared_with_those_of_both_ends(level):
     graph, nodes, background = level
-    evidence = weigh_edges(graph, nodes, background)
-    rise = (graph.affinity - background.centre) / (1 - background.centre)
+    evidence = compute_edge_features(graph, nodes, background)
+    rescale = (graph.affinity - background.centre) / (1 - background.centre)
     for node, place, other in every_edge(graph):
         for end, name in ((node, "i"), (other, "j")):
-            mean, best = np.mean(rise[end]), max(rise[end])
+            mean, best = np.mean(rescale[end]), max(rescale[end])
             expected = {
-                f"above_mean_{name}": rise[node, place] - mean,
-                f"below_best_{name}": rise[node, place] - best,
-                f"below_close_{name}": rise[node, place] - np.mean(rise[end][:3]),
-                f"above_last_{name}": rise[node, place] - min(rise[end]),
+                f"above_mean_{name}": rescale[node, place] - mean,
+                f"below_best_{name}": rescale[node, place] - best,
+                f"below_close_{name}": rescale[node, place] - np.mean(rescale[end][:3]),
+                f"above_last_{name}": rescale[node, place] - min(rescale[end]),
                 f"best_{name}": best,
                 f"mean_{name}": mean,
             }
@@ -105,7 +105,7 @@ def test_affinities_are_compared_with_those_of_both_ends(level):
 
 def test_ranks_mutual_edges_and_shared_neighbours_are_counted(level):
     graph, nodes, background = level
-    evidence = weigh_edges(graph, nodes, background)
+    evidence = compute_edge_features(graph, nodes, background)
     lists = [row.tolist() for row in graph.neighbours]
     mutual = 0
     for node, place, other in every_edge(graph):
@@ -128,23 +128,23 @@ def test_ranks_mutual_edges_and_shared_neighbours_are_counted(level):
 
 def test_surroundings_are_the_mean_of_the_neighbours(level):
     graph, nodes, background = level
-    evidence = weigh_edges(graph, nodes, background)
+    evidence = compute_edge_features(graph, nodes, background)
     own = nodes.average / np.linalg.norm(nodes.average, axis=1, keepdims=True)
 
     def around(node, reach):
         total = sum(own[other] for other in graph.neighbours[node][:reach])
         return total / np.linalg.norm(total)
 
-    def rise(cosine):
+    def rescale(cosine):
         return (cosine - background.centre) / (1 - background.centre)
 
     for node, place, other in every_edge(graph):
         expected = {
-            "i_to_around_j": rise(own[node] @ around(other, K)),
-            "around_i_to_j": rise(around(node, K) @ own[other]),
+            "i_to_around_j": rescale(own[node] @ around(other, K)),
+            "around_i_to_j": rescale(around(node, K) @ own[other]),
             "around_to_around": around(node, K) @ around(other, K),
-            "i_to_close_j": rise(own[node] @ around(other, CLOSE)),
-            "close_i_to_j": rise(around(node, CLOSE) @ own[other]),
+            "i_to_close_j": rescale(own[node] @ around(other, CLOSE)),
+            "close_i_to_j": rescale(around(node, CLOSE) @ own[other]),
             "close_to_close": around(node, CLOSE) @ around(other, CLOSE),
         }
         for name, value in expected.items():
@@ -154,7 +154,7 @@ def test_surroundings_are_the_mean_of_the_neighbours(level):
 def test_super_nodes_are_compared_by_their_points(points):
     graph, nodes, labels = cluster_points(points)
     background = measure_background(points)
-    evidence = weigh_edges(graph, nodes, background)
+    evidence = compute_edge_features(graph, nodes, background)
     members = [points[labels == cluster] for cluster in range(graph.n_nodes)]
     count, best, affinity, linkage, log_odds = (
         getattr(nodes.links, name).toarray()
@@ -167,8 +167,8 @@ def test_super_nodes_are_compared_by_their_points(points):
         n_links = count[node, other]
         unlinked += n_links == 0
         some = max(n_links, 1)
-        pairs = [background.rise(a @ b) for a in here for b in there]
-        mean = background.rise(affinity[node, other] / some) if n_links else 0
+        pairs = [background.rescale(a @ b) for a in here for b in there]
+        mean = background.rescale(affinity[node, other] / some) if n_links else 0
         expected = {
             "smaller": np.log(small),
             "larger": np.log(large),
@@ -178,7 +178,7 @@ def test_super_nodes_are_compared_by_their_points(points):
             "crossing": np.log(1 + n_links),
             "crossing_share": min(n_links / (small * K), 2),
             "crossing_mean": mean,
-            "crossing_best": background.rise(best[node, other]) if n_links else 0,
+            "crossing_best": background.rescale(best[node, other]) if n_links else 0,
             "crossing_linkage": linkage[node, other] / some,
             "crossing_log_odds": log_odds[node, other] / np.sqrt(some),
         }
@@ -189,7 +189,7 @@ def test_super_nodes_are_compared_by_their_points(points):
 
 def test_super_nodes_are_compared_with_all_the_others(points):
     graph, nodes, labels = cluster_points(points)
-    evidence = weigh_edges(graph, nodes, measure_background(points), beside_others=True)
+    evidence = compute_edge_features(graph, nodes, measure_background(points), relative_sizes=True)
     size = np.bincount(labels)
     of_points = np.sort(np.log(size[labels]))  # the size of each point's cluster
     usual, large = of_points[[(len(labels) - 1) // 2, int(np.ceil(0.9 * len(labels))) - 1]]
@@ -211,12 +211,12 @@ def test_super_nodes_are_compared_with_all_the_others(points):
 @pytest.mark.parametrize("numbers", [1, 500])
 def test_evidence_in_blocks_is_the_evidence(level, monkeypatch, numbers):
     graph, nodes, background = level
-    whole = weigh_edges(graph, nodes, background)
+    whole = compute_edge_features(graph, nodes, background)
     guess = np.random.default_rng(6).uniform(size=graph.affinity.shape).astype(np.float32)
-    again = look_again(graph, guess)
+    again = second_stage_features(graph, guess)
     monkeypatch.setattr(knn_graph, "_CACHED_NUMBERS", numbers)
-    first = EdgeEvidence(graph, nodes, background)
-    second = SecondEvidence(graph, guess, first.lists.back)
+    first = EdgeFeatures(graph, nodes, background)
+    second = SecondStageFeatures(graph, guess, first.lists.back)
     for rows in (slice(0, 1), slice(1, 14), slice(14, graph.n_nodes)):
         np.testing.assert_allclose(first.of(rows), whole[rows], atol=1e-5)
         np.testing.assert_allclose(second.of(rows), again[rows], atol=1e-5)
@@ -244,12 +244,14 @@ def test_renumbering_the_nodes_renumbers_the_evidence(level):
     rng = np.random.default_rng(2)
     order = rng.permutation(graph.n_nodes)
     moved_graph, moved_nodes = renumber(graph, nodes, order)
-    evidence = weigh_edges(graph, nodes, background)
-    moved = weigh_edges(moved_graph, moved_nodes, background)
+    evidence = compute_edge_features(graph, nodes, background)
+    moved = compute_edge_features(moved_graph, moved_nodes, background)
     np.testing.assert_allclose(moved, evidence[order], atol=1e-5)
     guess = rng.uniform(size=graph.affinity.shape).astype(np.float32)
     np.testing.assert_allclose(
-        look_again(moved_graph, guess[order]), look_again(graph, guess)[order], atol=1e-5
+        second_stage_features(moved_graph, guess[order]),
+        second_stage_features(graph, guess)[order],
+        atol=1e-5,
     )
 
 
@@ -266,15 +268,15 @@ def test_evidence_does_not_depend_on_the_width_of_the_embeddings(points):
     turn = np.linalg.qr(rng.normal(size=(40, 12)))[0].T  # (12, 40), orthonormal rows
     wide = (points.astype(np.float64) @ turn).astype(np.float32)
     narrow, widened = (
-        weigh_edges(build_knn_graph(X, K), start_nodes(X), measure_background(X))
+        compute_edge_features(build_knn_graph(X, K), start_nodes(X), measure_background(X))
         for X in (points, wide)
     )
     np.testing.assert_allclose(widened, narrow, atol=1e-3)
     (graph, nodes, _), (wide_graph, wide_nodes, _) = cluster_points(points), cluster_points(wide)
     np.testing.assert_array_equal(graph.neighbours, wide_graph.neighbours)
     np.testing.assert_allclose(
-        weigh_edges(wide_graph, wide_nodes, measure_background(wide)),
-        weigh_edges(graph, nodes, measure_background(points)),
+        compute_edge_features(wide_graph, wide_nodes, measure_background(wide)),
+        compute_edge_features(graph, nodes, measure_background(points)),
         atol=1e-3,
     )
 
@@ -292,15 +294,15 @@ def test_the_background_is_the_cosine_of_two_random_points():
 
 def test_the_rise_is_0_at_the_background_and_1_for_equal_points():
     background = Background(0.3)
-    rise = background.rise(np.array([0.3, 1.0, -0.4], dtype=np.float32))
-    np.testing.assert_allclose(rise, [0, 1, -1], atol=1e-6)
+    rescale = background.rescale(np.array([0.3, 1.0, -0.4], dtype=np.float32))
+    np.testing.assert_allclose(rescale, [0, 1, -1], atol=1e-6)
 
 
 def test_points_that_are_nearly_all_equal_give_finite_evidence():
     points = np.tile(np.eye(4, dtype=np.float32)[:1], (30, 1))
     points[:3] = np.eye(4, dtype=np.float32)[1:]
     background = measure_background(points)
-    evidence = weigh_edges(build_knn_graph(points, 5), start_nodes(points), background)
+    evidence = compute_edge_features(build_knn_graph(points, 5), start_nodes(points), background)
     assert np.isfinite(evidence).all()
 
 
@@ -311,8 +313,8 @@ def test_the_second_look_says_what_the_neighbours_of_both_ends_say(level):
     graph, _, _ = level
     rng = np.random.default_rng(5)
     guess = rng.uniform(0.05, 0.95, size=graph.affinity.shape).astype(np.float32)
-    evidence = look_again(graph, guess)
-    assert evidence.shape == (graph.n_nodes, graph.k, len(SECOND_LOOK))
+    evidence = second_stage_features(graph, guess)
+    assert evidence.shape == (graph.n_nodes, graph.k, len(SECOND_STAGE))
     assert evidence.dtype == np.float32
     either = [{} for _ in range(graph.n_nodes)]
     for node, place, other in every_edge(graph):
@@ -348,9 +350,9 @@ def test_the_second_look_says_what_the_neighbours_of_both_ends_say(level):
             "below_best_logit_i": logit(own) - logit(best[node]),
             "below_best_logit_j": logit(own) - logit(best[other]),
         }
-        assert set(expected) == set(SECOND_LOOK)
+        assert set(expected) == set(SECOND_STAGE)
         for name, value in expected.items():
-            found = evidence[node, place, SECOND_LOOK.index(name)]
+            found = evidence[node, place, SECOND_STAGE.index(name)]
             assert found == pytest.approx(value, abs=1e-3), name
 
 
@@ -358,4 +360,4 @@ def test_a_guess_of_0_or_1_is_looked_at_too(level):
     graph, _, _ = level
     for guess in (0, 1):
         sure = np.full(graph.affinity.shape, guess, dtype=np.float32)
-        assert np.isfinite(look_again(graph, sure)).all()
+        assert np.isfinite(second_stage_features(graph, sure)).all()

@@ -15,18 +15,18 @@ from hilander.knn.search import build_knn_graph
 from hilander.linkage.evidence import network as evidence_network
 from hilander.linkage.evidence.background import measure_background
 from hilander.linkage.evidence.edge_features import (
-    SECOND_LOOK,
-    EdgeEvidence,
-    n_evidence,
-    weigh_edges,
+    SECOND_STAGE,
+    EdgeFeatures,
+    compute_edge_features,
+    n_edge_features,
 )
 from hilander.linkage.evidence.network import (
+    EdgeClassifier,
     EvidenceNetwork,
     EvidenceSettings,
-    Look,
-    add_second_look,
+    add_second_stage,
 )
-from hilander.linkage.evidence.scorer import EvidencePredictor
+from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.linkage.evidence.set_context import CONTEXT
 from hilander.linkage.evidence.training import make_evidence_network
 from hilander.linkage.storage import StoredModel, build_network, read_model, write_model
@@ -35,8 +35,8 @@ from hilander.synthetic.identities import make_identities
 
 @pytest.fixture(
     scope="module",
-    params=[{}, {"beside_others": True}, {"beside_others": True, "in_context": True}],
-    ids=["alone", "beside_others", "in_context"],
+    params=[{}, {"relative_sizes": True}, {"relative_sizes": True, "set_context": True}],
+    ids=["alone", "relative_sizes", "set_context"],
 )
 def network(request):
     return make_evidence_network(EvidenceSettings(8, **request.param), seed=0)
@@ -48,7 +48,7 @@ def points():
 
 
 def beside(network):
-    return {"beside_others": network.settings.beside_others}
+    return {"relative_sizes": network.settings.relative_sizes}
 
 
 def super_level(points, k=4):
@@ -62,84 +62,84 @@ def super_level(points, k=4):
 
 def test_every_look_takes_the_evidence_there_is(network):
     for super_nodes in (False, True):
-        first, second = network.looks(super_nodes=super_nodes)
-        beside_others = network.settings.beside_others
-        width = n_evidence(super_nodes=super_nodes, beside_others=beside_others)
+        first, second = network.classifiers(super_nodes=super_nodes)
+        relative_sizes = network.settings.relative_sizes
+        width = n_edge_features(super_nodes=super_nodes, relative_sizes=relative_sizes)
         assert first.layers[0].weight.shape == (5, width, 8)
         assert len(first.centre) == width
-        context = len(CONTEXT) if super_nodes and network.settings.in_context else 0
-        assert second.layers[0].weight.shape == (5, width + len(SECOND_LOOK) + context, 8)
+        context = len(CONTEXT) if super_nodes and network.settings.set_context else 0
+        assert second.layers[0].weight.shape == (5, width + len(SECOND_STAGE) + context, 8)
 
 
 def test_a_look_standardises_before_it_judges():
-    look = Look(3, EvidenceSettings(4, 2))
+    classifier = EdgeClassifier(3, EvidenceSettings(4, 2))
     centre, scale = torch.tensor([1.0, -2, 0]), torch.tensor([0.5, 3, 10])
     rng = np.random.default_rng(0)
     standard = torch.from_numpy(rng.normal(size=(20, 3)).astype(np.float32))
-    before = look(standard)
-    look.adapt(centre, scale)
-    torch.testing.assert_close(look(standard * scale + centre), before, atol=1e-4, rtol=1e-4)
-    assert torch.equal(look.state_dict()["centre"], centre)
-    assert torch.equal(look.state_dict()["scale"], scale)
+    before = classifier(standard)
+    classifier.adapt(centre, scale)
+    torch.testing.assert_close(classifier(standard * scale + centre), before, atol=1e-4, rtol=1e-4)
+    assert torch.equal(classifier.state_dict()["centre"], centre)
+    assert torch.equal(classifier.state_dict()["scale"], scale)
 
 
 def test_evidence_out_of_all_bounds_is_held_at_the_bound():
-    look = Look(2, EvidenceSettings(4, 2))
+    classifier = EdgeClassifier(2, EvidenceSettings(4, 2))
     far, farther = torch.tensor([[10.0, 0.0]]), torch.tensor([[1e20, 0.0]])
-    assert torch.equal(look(far), look(farther))
-    assert not torch.equal(look(far), look(-far))
+    assert torch.equal(classifier(far), classifier(farther))
+    assert not torch.equal(classifier(far), classifier(-far))
 
 
 def test_judging_in_blocks_gives_what_judging_at_once_gives(monkeypatch):
-    look = Look(3, EvidenceSettings(4, 2))
+    classifier = EdgeClassifier(3, EvidenceSettings(4, 2))
     evidence = np.random.default_rng(1).normal(size=(11, 5, 3)).astype(np.float32)
-    whole = look.judge(evidence)
+    whole = classifier.predict(evidence)
     assert whole.shape == (11, 5)
     assert ((whole > 0) & (whole < 1)).all()
     monkeypatch.setattr(evidence_network, "_EDGE_BLOCK", 7)
-    np.testing.assert_allclose(look.judge(evidence), whole, atol=1e-6)
+    np.testing.assert_allclose(classifier.predict(evidence), whole, atol=1e-6)
 
 
 def test_a_look_is_the_mean_of_members_that_differ():
-    look = Look(3, EvidenceSettings(4, 3))
+    classifier = EdgeClassifier(3, EvidenceSettings(4, 3))
     evidence = torch.from_numpy(np.random.default_rng(3).normal(size=(9, 3)).astype(np.float32))
-    each = look.ask_members(evidence)
+    each = classifier.member_logits(evidence)
     assert each.shape == (3, 9)
-    torch.testing.assert_close(look(evidence), each.mean(dim=0))
+    torch.testing.assert_close(classifier(evidence), each.mean(dim=0))
     assert (each[0] - each[1]).abs().max() > 1e-3
     # Each member is a plain network of its own.
     by_hand = evidence
-    for layer in (look.layers[0], look.layers[2]):
+    for layer in (classifier.layers[0], classifier.layers[2]):
         by_hand = torch.nn.functional.gelu(by_hand @ layer.weight[1] + layer.bias[1])
-    by_hand = by_hand @ look.last.weight[1] + look.last.bias[1]
+    by_hand = by_hand @ classifier.last.weight[1] + classifier.last.bias[1]
     torch.testing.assert_close(each[1], by_hand.squeeze(-1), atol=1e-5, rtol=1e-5)
 
 
 def test_members_asked_about_edges_of_their_own_answer_as_if_asked_about_all():
-    look = Look(3, EvidenceSettings(4, 2))
+    classifier = EdgeClassifier(3, EvidenceSettings(4, 2))
     own = torch.from_numpy(np.random.default_rng(4).normal(size=(2, 9, 3)).astype(np.float32))
-    found = look.ask_members(own)
+    found = classifier.member_logits(own)
     assert found.shape == (2, 9)
     for member in range(2):
-        torch.testing.assert_close(found[member], look.ask_members(own[member])[member])
+        torch.testing.assert_close(found[member], classifier.member_logits(own[member])[member])
 
 
 def test_a_look_that_abstains_says_no_to_everything():
-    look = Look(3, EvidenceSettings(4, 2))
-    look.abstain()
+    classifier = EdgeClassifier(3, EvidenceSettings(4, 2))
+    classifier.reject_all()
     evidence = np.random.default_rng(2).normal(size=(50, 5, 3)).astype(np.float32)
-    assert look.judge(evidence).max() < 1e-3
+    assert classifier.predict(evidence).max() < 1e-3
 
 
 def test_the_second_look_sees_the_guess_of_the_first(network, points):
     graph = build_knn_graph(points, 4)
-    evidence = weigh_edges(graph, start_nodes(points), measure_background(points))
-    first, second = network.looks(super_nodes=False)
-    seen = add_second_look(graph, evidence, first.judge(evidence))
-    assert seen.shape == (*evidence.shape[:2], evidence.shape[2] + len(SECOND_LOOK))
+    evidence = compute_edge_features(graph, start_nodes(points), measure_background(points))
+    first, second = network.classifiers(super_nodes=False)
+    seen = add_second_stage(graph, evidence, first.predict(evidence))
+    assert seen.shape == (*evidence.shape[:2], evidence.shape[2] + len(SECOND_STAGE))
     np.testing.assert_array_equal(seen[..., : evidence.shape[2]], evidence)
-    judged = network.judge(graph, evidence, super_nodes=False)
-    np.testing.assert_array_equal(judged, second.judge(seen))
+    judged = network.predict(graph, evidence, super_nodes=False)
+    np.testing.assert_array_equal(judged, second.predict(seen))
 
 
 @pytest.mark.parametrize("numbers", [1, 3_000, 10**6])
@@ -149,11 +149,11 @@ def test_judging_evidence_that_is_made_in_blocks_gives_the_same(
     background = measure_background(points)
     for graph, nodes in ((build_knn_graph(points, 4), start_nodes(points)), super_level(points)):
         seen, shown = (graph, nodes, background), beside(network)
-        whole = network.judge(
-            graph, weigh_edges(*seen, **shown), super_nodes=nodes.links is not None
+        whole = network.predict(
+            graph, compute_edge_features(*seen, **shown), super_nodes=nodes.links is not None
         )
         monkeypatch.setattr(knn_graph, "_CACHED_NUMBERS", numbers)
-        found = network.judge_blocks(graph, EdgeEvidence(*seen, **shown))
+        found = network.predict_blocks(graph, EdgeFeatures(*seen, **shown))
         monkeypatch.undo()
         np.testing.assert_allclose(found, whole, atol=1e-5)
 
@@ -164,14 +164,14 @@ def test_points_in_a_mapped_file_of_half_precision_are_judged(network, points, t
     mapped = np.load(tmp_path / "points.npy", mmap_mode="r")
     graph = build_knn_graph(unit_rows(half.astype(np.float32)), 4)
     plain, found = (
-        EvidencePredictor(network, "cpu")(graph, start_nodes(each)).linkage
+        EvidenceScorer(network, "cpu")(graph, start_nodes(each)).linkage
         for each in (half.astype(np.float32), mapped)
     )
     np.testing.assert_allclose(found, plain, atol=1e-5)
 
 
 def test_a_predictor_gives_linkage_and_the_density_that_follows(network, points):
-    predict = EvidencePredictor(network, "cpu")
+    predict = EvidenceScorer(network, "cpu")
     for graph, nodes in ((build_knn_graph(points, 4), start_nodes(points)), super_level(points)):
         scores = predict(graph, nodes)
         assert scores.linkage.shape == graph.affinity.shape
@@ -182,27 +182,27 @@ def test_a_predictor_gives_linkage_and_the_density_that_follows(network, points)
 
 def test_super_nodes_are_judged_against_the_background_of_their_points(network, points):
     graph, nodes = super_level(points)
-    predict = EvidencePredictor(network, "cpu")
+    predict = EvidenceScorer(network, "cpu")
     predict(build_knn_graph(points, 4), start_nodes(points))
     found = predict(graph, nodes).linkage
-    evidence = weigh_edges(graph, nodes, measure_background(points), **beside(network))
-    expected = network.judge(graph, evidence, super_nodes=True)
+    evidence = compute_edge_features(graph, nodes, measure_background(points), **beside(network))
+    expected = network.predict(graph, evidence, super_nodes=True)
     np.testing.assert_array_equal(found, expected)
 
 
 def test_points_anew_are_measured_anew(network, points):
     other = make_identities(n_identities=10, size=6, dim=8, spread=0.6, seed=5)[0]
     graph, nodes = build_knn_graph(other, 4), start_nodes(other)
-    used = EvidencePredictor(network, "cpu")
+    used = EvidenceScorer(network, "cpu")
     used(build_knn_graph(points, 4), start_nodes(points))
-    fresh = EvidencePredictor(network, "cpu")
+    fresh = EvidenceScorer(network, "cpu")
     np.testing.assert_array_equal(used(graph, nodes).linkage, fresh(graph, nodes).linkage)
 
 
 def test_copies_are_one_identity_for_certain(network, points):
     twice = np.concatenate([points, points])
     graph = build_knn_graph(twice, 4)
-    linkage = EvidencePredictor(network, "cpu")(graph, start_nodes(twice)).linkage
+    linkage = EvidenceScorer(network, "cpu")(graph, start_nodes(twice)).linkage
     copies = graph.neighbours % len(points) == np.arange(len(twice))[:, None] % len(points)
     assert copies.any(axis=1).all()
     assert (linkage[copies] == 1).all()
@@ -212,48 +212,48 @@ def test_copies_are_one_identity_for_certain(network, points):
 @pytest.fixture
 def unlike(points):
     """A network whose second network, for as few points as these, says no to every edge."""
-    made = make_evidence_network(EvidenceSettings(8, few_points=len(points)), seed=0)
+    made = make_evidence_network(EvidenceSettings(8, small_set_points=len(points)), seed=0)
     for super_nodes in (False, True):
-        made.few.looks(super_nodes=super_nodes)[1].abstain()
+        made.small_set.classifiers(super_nodes=super_nodes)[1].reject_all()
     return made
 
 
 def test_few_points_are_judged_by_a_network_of_their_own_at_every_level(unlike, points):
     more = np.concatenate([points, -points[:1]])
     for features, says_no in ((points, True), (more, False), (points, True)):
-        predict = EvidencePredictor(unlike, "cpu")
+        predict = EvidenceScorer(unlike, "cpu")
         linkage = predict(build_knn_graph(features, 4), start_nodes(features)).linkage
         assert (linkage.max() < 0.01) == says_no
         assert (predict(*super_level(points)).linkage.max() < 0.01) == says_no
 
 
 def test_who_goes_on_from_an_earlier_run_says_how_many_points_there_are(unlike, points):
-    predict = EvidencePredictor(unlike, "cpu")
-    predict.begin(points)
+    predict = EvidenceScorer(unlike, "cpu")
+    predict.bind_points(points)
     assert predict(*super_level(points)).linkage.max() < 0.01
-    predict.begin(np.concatenate([points, points]))
+    predict.bind_points(np.concatenate([points, points]))
     assert predict(*super_level(points)).linkage.max() > 0.01
 
 
 def test_the_network_for_few_points_sees_no_context():
-    made = make_evidence_network(EvidenceSettings(8, few_points=9, in_context=True), seed=0)
-    assert made.few.settings == EvidenceSettings(8)
+    made = make_evidence_network(EvidenceSettings(8, small_set_points=9, set_context=True), seed=0)
+    assert made.small_set.settings == EvidenceSettings(8)
 
 
 def test_the_second_look_at_super_nodes_sees_their_context(points):
-    network = make_evidence_network(EvidenceSettings(8, in_context=True), seed=0)
+    network = make_evidence_network(EvidenceSettings(8, set_context=True), seed=0)
     graph, nodes = super_level(points)
-    evidence = EdgeEvidence(graph, nodes, measure_background(points))
-    before = network.judge_blocks(graph, evidence)
-    _, second = network.looks(super_nodes=True)
+    evidence = EdgeFeatures(graph, nodes, measure_background(points))
+    before = network.predict_blocks(graph, evidence)
+    _, second = network.classifiers(super_nodes=True)
     with torch.no_grad():
         second.layers[0].weight[:, -len(CONTEXT) :] = 0
-    assert np.abs(network.judge_blocks(graph, evidence) - before).max() > 1e-3
+    assert np.abs(network.predict_blocks(graph, evidence) - before).max() > 1e-3
 
 
 def test_a_network_without_one_for_few_points_judges_them_itself(network):
-    assert network.few is None
-    assert network.suited_to(1) is network
+    assert network.small_set is None
+    assert network.for_size(1) is network
 
 
 # On disk.
@@ -263,12 +263,12 @@ def test_the_network_for_few_points_is_read_back_too(unlike, tmp_path):
     write_model(StoredModel(unlike, {}, {}), tmp_path)
     again = read_model(tmp_path).network
     assert again.settings == unlike.settings
-    ours, theirs = unlike.few.state_dict(), again.few.state_dict()
+    ours, theirs = unlike.small_set.state_dict(), again.small_set.state_dict()
     assert all(torch.equal(ours[key], theirs[key]) for key in ours)
 
 
 def test_a_network_is_read_back_bit_by_bit(network, points, tmp_path):
-    first, _ = network.looks(super_nodes=False)
+    first, _ = network.classifiers(super_nodes=False)
     first.adapt(torch.rand(len(first.centre)), torch.rand(len(first.scale)) + 0.5)
     write_model(StoredModel(network, {}, {}), tmp_path)
     again = read_model(tmp_path).network
@@ -278,7 +278,7 @@ def test_a_network_is_read_back_bit_by_bit(network, points, tmp_path):
     assert ours.keys() == theirs.keys()
     assert all(torch.equal(ours[key], theirs[key]) for key in ours)
     graph, nodes = build_knn_graph(points, 4), start_nodes(points)
-    one, two = (EvidencePredictor(each, "cpu")(graph, nodes) for each in (network, again))
+    one, two = (EvidenceScorer(each, "cpu")(graph, nodes) for each in (network, again))
     np.testing.assert_array_equal(one.linkage, two.linkage)
 
 
@@ -308,28 +308,32 @@ def test_a_numpy_width_becomes_a_plain_one():
 
 def test_settings_from_before_there_was_evidence_of_the_whole_set_are_read():
     assert EvidenceSettings.from_dict({"hidden": 8, "members": 2}) == EvidenceSettings(8, 2)
-    given = {"hidden": 8, "members": 2, "beside_others": True}
+    given = {"hidden": 8, "members": 2, "relative_sizes": True}
     assert EvidenceSettings.from_dict(given) == EvidenceSettings(8, 2, True)
     with pytest.raises(SettingError, match="beside_others=1 must be True or False"):
-        EvidenceSettings(beside_others=1)
+        EvidenceSettings(relative_sizes=1)
     with pytest.raises(SettingError, match="in_context=0 must be True or False"):
-        EvidenceSettings(in_context=0)
+        EvidenceSettings(set_context=0)
     with pytest.raises(SettingError, match="few_points=-1 must be a whole number >= 0"):
-        EvidenceSettings(few_points=-1)
+        EvidenceSettings(small_set_points=-1)
 
 
 def test_judgements_do_not_depend_on_the_number_of_threads_to_the_last_bit():
     rng, before = np.random.default_rng(0), torch.get_num_threads()
     torch.manual_seed(0)
-    looks = [Look(width, EvidenceSettings(hidden=16)).eval() for width in (24, 35, 39, 50)]
+    classifiers = [
+        EdgeClassifier(width, EvidenceSettings(hidden=16)).eval() for width in (24, 35, 39, 50)
+    ]
     try:
-        for look in looks:
+        for classifier in classifiers:
             for n_edges in (*range(1, 40), 1_000, 9_000):
-                evidence = rng.standard_normal((n_edges, 1, len(look.centre)), dtype=np.float32)
+                evidence = rng.standard_normal(
+                    (n_edges, 1, len(classifier.centre)), dtype=np.float32
+                )
                 found = []
                 for threads in (1, 2):
                     torch.set_num_threads(threads)
-                    found.append(look.judge(evidence))
+                    found.append(classifier.predict(evidence))
                     assert torch.get_num_threads() == threads
                 np.testing.assert_array_equal(*found)
     finally:

@@ -7,10 +7,10 @@ from hilander.linkage.evidence.cluster_features import LINK_EVIDENCE, SET_EVIDEN
 from hilander.linkage.evidence.edge_features import EDGE_EVIDENCE
 from hilander.linkage.evidence.set_context import (
     CONTEXT,
-    N_TELLING,
+    N_CONTEXT_INPUTS,
     add_context,
     describe_context,
-    take_telling,
+    take_context_inputs,
 )
 
 NAMES = EDGE_EVIDENCE + SIZE_EVIDENCE + LINK_EVIDENCE + SET_EVIDENCE
@@ -26,7 +26,7 @@ def make_level(sizes, k=6, seed=0):
 
 
 def describe(evidence, guess):
-    found = describe_context(take_telling(evidence), guess)
+    found = describe_context(take_context_inputs(evidence), guess)
     assert found.shape == (len(CONTEXT),)
     assert found.dtype == np.float32
     return dict(zip(CONTEXT, found, strict=True))
@@ -66,16 +66,18 @@ def test_the_smallest_levels_have_a_context(sizes):
 def test_the_order_of_the_nodes_does_not_matter():
     evidence, guess = make_level(np.repeat([1, 3, 8], 20))
     order = np.random.default_rng(1).permutation(len(guess))
-    telling = take_telling(evidence)
-    assert telling.shape == (*guess.shape, N_TELLING)
+    context_inputs = take_context_inputs(evidence)
+    assert context_inputs.shape == (*guess.shape, N_CONTEXT_INPUTS)
     np.testing.assert_allclose(
-        describe_context(telling[order], guess[order]), describe_context(telling, guess), atol=1e-5
+        describe_context(context_inputs[order], guess[order]),
+        describe_context(context_inputs, guess),
+        atol=1e-5,
     )
 
 
 def test_every_edge_is_shown_the_same_context_after_its_own_evidence():
     evidence, guess = make_level(np.repeat([1, 8], 10))
-    context = describe_context(take_telling(evidence), guess)
+    context = describe_context(take_context_inputs(evidence), guess)
     shown = add_context(evidence, context)
     np.testing.assert_array_equal(shown[..., : len(NAMES)], evidence)
     assert (shown[..., len(NAMES) :] == context).all()

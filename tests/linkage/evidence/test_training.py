@@ -8,14 +8,14 @@ import torch
 from hilander.errors import SettingError
 from hilander.learning.checkpoint import Checkpoint
 from hilander.linkage.evidence import training as evidence_learning
-from hilander.linkage.evidence.network import EvidenceSettings, Look
+from hilander.linkage.evidence.network import EdgeClassifier, EvidenceSettings
 from hilander.linkage.evidence.training import (
     EvidenceLearning,
     Examples,
-    gentler,
+    for_fine_tuning,
     make_evidence_network,
     rise_and_fall,
-    train_look,
+    train_classifier,
 )
 
 WIDTH = 5
@@ -43,11 +43,11 @@ def examples():
 def fresh_look(seed=0):
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        return Look(WIDTH, EvidenceSettings(8, 2))
+        return EdgeClassifier(WIDTH, EvidenceSettings(8, 2))
 
 
-def state(look):
-    return {key: value.clone() for key, value in look.state_dict().items()}
+def state(classifier):
+    return {key: value.clone() for key, value in classifier.state_dict().items()}
 
 
 def equal(one, two):
@@ -55,22 +55,24 @@ def equal(one, two):
 
 
 def test_the_loss_falls_and_the_edges_are_told_apart(examples):
-    look = fresh_look()
+    classifier = fresh_look()
     settings = EvidenceLearning(epochs=25, batch_size=128, learning_rate=0.03)
-    history = train_look(look, examples, settings, seed=0)
+    history = train_classifier(classifier, examples, settings, seed=0)
     assert [record["epoch"] for record in history] == list(range(25))
     assert history[-1]["loss"] < 0.6 * history[0]["loss"]
-    right = np.mean([((look.judge(one.evidence) > 0.5) == one.same).mean() for one in examples])
+    right = np.mean(
+        [((classifier.predict(one.evidence) > 0.5) == one.same).mean() for one in examples]
+    )
     assert right > 0.9
-    assert not look.training
+    assert not classifier.training
 
 
 def test_the_mean_and_spread_of_the_training_evidence_are_kept(examples):
-    look = fresh_look()
-    train_look(look, examples, SETTINGS, seed=0)
+    classifier = fresh_look()
+    train_classifier(classifier, examples, SETTINGS, seed=0)
     rows = np.concatenate([one.evidence.reshape(-1, WIDTH) for one in examples]).astype(float)
-    np.testing.assert_allclose(look.centre, rows.mean(axis=0), rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose(look.scale, rows.std(axis=0), rtol=0.02, atol=2e-3)
+    np.testing.assert_allclose(classifier.centre, rows.mean(axis=0), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(classifier.scale, rows.std(axis=0), rtol=0.02, atol=2e-3)
 
 
 def test_a_column_that_never_changes_does_no_harm(examples):
@@ -78,29 +80,29 @@ def test_a_column_that_never_changes_does_no_harm(examples):
         Examples(np.where(np.arange(WIDTH) == 2, 1, one.evidence).astype(np.float32), one.same)
         for one in examples
     ]
-    look = fresh_look()
-    history = train_look(look, flat, SETTINGS, seed=0)
+    classifier = fresh_look()
+    history = train_classifier(classifier, flat, SETTINGS, seed=0)
     assert math.isfinite(history[-1]["loss"])
-    assert all(np.isfinite(look.judge(one.evidence)).all() for one in flat)
+    assert all(np.isfinite(classifier.predict(one.evidence)).all() for one in flat)
 
 
 def test_the_same_seed_gives_the_same_weights_on_one_thread_and_on_two(examples, torch_threads):
     found = []
     for threads in (1, 1, 2):
         torch_threads(threads)
-        look = fresh_look()
-        history = train_look(look, examples, SETTINGS, seed=3, device="cpu")
-        found.append((state(look), history))
+        classifier = fresh_look()
+        history = train_classifier(classifier, examples, SETTINGS, seed=3, device="cpu")
+        found.append((state(classifier), history))
     for weights, history in found[1:]:
         assert equal(weights, found[0][0])
         assert history == found[0][1]
 
 
 def test_another_seed_draws_other_edges(examples):
-    looks = [fresh_look(), fresh_look()]
-    for seed, look in enumerate(looks):
-        train_look(look, examples, SETTINGS, seed=seed)
-    assert not equal(state(looks[0]), state(looks[1]))
+    classifiers = [fresh_look(), fresh_look()]
+    for seed, classifier in enumerate(classifiers):
+        train_classifier(classifier, examples, SETTINGS, seed=seed)
+    assert not equal(state(classifiers[0]), state(classifiers[1]))
 
 
 def test_the_first_weights_depend_on_the_seed_alone():
@@ -117,7 +119,7 @@ def test_the_first_weights_depend_on_the_seed_alone():
 @pytest.mark.parametrize("at_step", [1, 12, 20, 31])
 def test_an_interrupted_look_goes_on_to_the_same_weights(examples, tmp_path, monkeypatch, at_step):
     whole = fresh_look()
-    history = train_look(whole, examples, SETTINGS, seed=0)
+    history = train_classifier(whole, examples, SETTINGS, seed=0)
     checkpoint = Checkpoint(tmp_path / "look.safetensors", "mark")
     real, steps = evidence_learning.edge_loss, []
 
@@ -130,7 +132,7 @@ def test_an_interrupted_look_goes_on_to_the_same_weights(examples, tmp_path, mon
     with monkeypatch.context() as patch:
         patch.setattr(evidence_learning, "edge_loss", strike)
         with pytest.raises(KeyboardInterrupt):
-            train_look(fresh_look(), examples, SETTINGS, seed=0, checkpoint=checkpoint)
+            train_classifier(fresh_look(), examples, SETTINGS, seed=0, checkpoint=checkpoint)
     counted = []
 
     def count(*arguments):
@@ -139,7 +141,7 @@ def test_an_interrupted_look_goes_on_to_the_same_weights(examples, tmp_path, mon
 
     monkeypatch.setattr(evidence_learning, "edge_loss", count)
     resumed = fresh_look()
-    again = train_look(resumed, examples, SETTINGS, seed=0, checkpoint=checkpoint)
+    again = train_classifier(resumed, examples, SETTINGS, seed=0, checkpoint=checkpoint)
     assert len(counted) == 8 * (4 - at_step // 8)
     assert again == history
     assert equal(state(resumed), state(whole))
@@ -148,10 +150,10 @@ def test_an_interrupted_look_goes_on_to_the_same_weights(examples, tmp_path, mon
 def test_a_finished_look_is_not_trained_again(examples, tmp_path, monkeypatch):
     checkpoint = Checkpoint(tmp_path / "look.safetensors", "mark")
     first = fresh_look()
-    history = train_look(first, examples, SETTINGS, seed=0, checkpoint=checkpoint)
+    history = train_classifier(first, examples, SETTINGS, seed=0, checkpoint=checkpoint)
     monkeypatch.setattr(evidence_learning, "edge_loss", None)
     again = fresh_look(seed=1)
-    assert train_look(again, examples, SETTINGS, seed=0, checkpoint=checkpoint) == history
+    assert train_classifier(again, examples, SETTINGS, seed=0, checkpoint=checkpoint) == history
     assert equal(state(first), state(again))
 
 
@@ -169,14 +171,14 @@ def test_an_episode_is_drawn_by_its_weight_and_the_root_of_its_nodes():
 
 def test_each_member_has_a_batch_of_its_own(examples, monkeypatch):
     seen = []
-    ask = Look.ask_members
+    ask = EdgeClassifier.member_logits
 
     def watch(self, evidence):
         seen.append(evidence.clone())
         return ask(self, evidence)
 
-    monkeypatch.setattr(Look, "ask_members", watch)
-    train_look(fresh_look(), examples, replace(SETTINGS, epochs=1, noise=0.0), seed=0)
+    monkeypatch.setattr(EdgeClassifier, "member_logits", watch)
+    train_classifier(fresh_look(), examples, replace(SETTINGS, epochs=1, noise=0.0), seed=0)
     assert len(seen) == 8
     known = {
         row.tobytes() for one in examples for row in one.evidence.reshape(-1, WIDTH)
@@ -194,9 +196,11 @@ def test_the_loss_compares_each_members_edges_with_their_own_truth(examples, mon
         for row, same in zip(one.evidence.reshape(-1, WIDTH), one.same.ravel(), strict=True)
     }
     seen = []
-    ask, loss = Look.ask_members, evidence_learning.edge_loss
+    ask, loss = EdgeClassifier.member_logits, evidence_learning.edge_loss
     monkeypatch.setattr(
-        Look, "ask_members", lambda self, evidence: seen.append(evidence) or ask(self, evidence)
+        EdgeClassifier,
+        "member_logits",
+        lambda self, evidence: seen.append(evidence) or ask(self, evidence),
     )
 
     def watch(logits, same):
@@ -206,20 +210,22 @@ def test_the_loss_compares_each_members_edges_with_their_own_truth(examples, mon
         return loss(logits, same)
 
     monkeypatch.setattr(evidence_learning, "edge_loss", watch)
-    train_look(fresh_look(), examples, replace(SETTINGS, epochs=1, noise=0.0), seed=0)
+    train_classifier(fresh_look(), examples, replace(SETTINGS, epochs=1, noise=0.0), seed=0)
     assert seen
 
 
 def test_noise_is_as_large_as_asked_in_units_of_the_spread(examples, monkeypatch):
-    seen, ask = [], Look.ask_members
-    monkeypatch.setattr(Look, "ask_members", lambda self, e: seen.append(e.clone()) or ask(self, e))
+    seen, ask = [], EdgeClassifier.member_logits
+    monkeypatch.setattr(
+        EdgeClassifier, "member_logits", lambda self, e: seen.append(e.clone()) or ask(self, e)
+    )
     for noise in (0.0, 0.3):
-        look = fresh_look()
-        train_look(look, examples, replace(SETTINGS, noise=noise), seed=0)
+        classifier = fresh_look()
+        train_classifier(classifier, examples, replace(SETTINGS, noise=noise), seed=0)
     plain, noisy = torch.stack(seen).chunk(2)
     moved = noisy - plain
-    np.testing.assert_allclose(moved.std(dim=(0, 1, 2)) / look.scale, 0.3, rtol=0.1)
-    np.testing.assert_allclose(moved.mean(dim=(0, 1, 2)) / look.scale, 0, atol=0.03)
+    np.testing.assert_allclose(moved.std(dim=(0, 1, 2)) / classifier.scale, 0.3, rtol=0.1)
+    np.testing.assert_allclose(moved.mean(dim=(0, 1, 2)) / classifier.scale, 0, atol=0.03)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.2])
@@ -227,37 +233,37 @@ def test_with_noise_or_without_the_same_seed_gives_the_same_weights(examples, no
     found = []
     for settings in (replace(SETTINGS, noise=noise),) * 2 + (replace(SETTINGS, noise=0.4),):
         torch.rand(3)  # the global generator plays no part
-        look = fresh_look()
-        train_look(look, examples, settings, seed=0)
-        found.append(state(look))
+        classifier = fresh_look()
+        train_classifier(classifier, examples, settings, seed=0)
+        found.append(state(classifier))
     assert equal(found[0], found[1])
     assert not equal(found[0], found[2])
 
 
 def test_training_leaves_the_evidence_as_it_was(examples):
     before = [one.evidence.copy() for one in examples]
-    train_look(fresh_look(), examples, replace(SETTINGS, noise=0.5), seed=0)
+    train_classifier(fresh_look(), examples, replace(SETTINGS, noise=0.5), seed=0)
     for one, evidence in zip(examples, before, strict=True):
         np.testing.assert_array_equal(one.evidence, evidence)
 
 
 def test_a_trained_look_keeps_its_mean_and_spread_when_it_learns_more(examples):
-    look = fresh_look()
-    look.adapt(torch.full((WIDTH,), 2.0), torch.full((WIDTH,), 3.0))
-    before = state(look)
-    train_look(look, examples, SETTINGS, seed=0, anew=False)
-    after = state(look)
+    classifier = fresh_look()
+    classifier.adapt(torch.full((WIDTH,), 2.0), torch.full((WIDTH,), 3.0))
+    before = state(classifier)
+    train_classifier(classifier, examples, SETTINGS, seed=0, anew=False)
+    after = state(classifier)
     for name in ("centre", "scale"):
         assert torch.equal(after[name], before[name])
     assert not equal(after, before)
 
 
 def test_further_training_takes_fewer_steps_at_a_lower_rate():
-    less = gentler(EvidenceLearning(epochs=5, noise=0.3, batch_size=7))
+    less = for_fine_tuning(EvidenceLearning(epochs=5, noise=0.3, batch_size=7))
     assert 1 <= less.epochs < 5
     assert less.learning_rate < EvidenceLearning().learning_rate
     assert (less.noise, less.batch_size) == (0.3, 7)
-    assert gentler(EvidenceLearning(epochs=1)).epochs == 1
+    assert for_fine_tuning(EvidenceLearning(epochs=1)).epochs == 1
 
 
 def test_the_rate_rises_then_falls_to_nothing():

@@ -14,7 +14,7 @@ from hilander.hierarchy.levels import walk_levels
 from hilander.hierarchy.rules import Rules
 from hilander.linkage.paper.lander import Lander
 from hilander.linkage.paper.reference import import_reference_weights
-from hilander.linkage.paper.scorer import Predictor
+from hilander.linkage.paper.scorer import LanderScorer
 
 TOLERANCE = 1e-5
 
@@ -64,7 +64,7 @@ def goldens(shared_data):
 
 def walk(golden):
     network = import_reference_weights(golden.path.with_suffix(".pth"), golden.features)
-    predict = Predictor(network, "cpu")
+    predict = LanderScorer(network, "cpu")
     rules = Rules(golden.k_reference - 1, golden.tau, as_released=True)
     points = golden.arrays["features"]
     points = (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32)

@@ -12,7 +12,7 @@ from hilander.knn.search import build_knn_graph
 from hilander.learning.device import choose_device
 from hilander.linkage.paper.batches import gather_neighbourhood
 from hilander.linkage.paper.lander import same_probability
-from hilander.linkage.paper.scorer import Predictor, choose_maps, show_nodes
+from hilander.linkage.paper.scorer import LanderScorer, choose_maps, show_nodes
 from hilander.linkage.paper.settings import NetworkSettings
 from hilander.linkage.paper.training import make_network
 
@@ -33,7 +33,7 @@ def test_blocks_of_any_size_score_like_the_plain_network(
         encoded = network.encode(x, batch).numpy()
     for block in (10_000, 13, 1):
         monkeypatch.setattr(knn_graph, "_CACHED_NUMBERS", block * graph.k * 6)
-        predict = Predictor(network, "cpu")
+        predict = LanderScorer(network, "cpu")
         scores = predict(graph, nodes)
         np.testing.assert_allclose(scores.linkage, plain, atol=1e-5)
         np.testing.assert_allclose(scores.density, edge_density(graph.affinity, plain), atol=1e-5)
@@ -46,7 +46,7 @@ def test_less_memory_for_the_maps_scores_the_same_and_half_precision_nearly(smal
     network = make_network(NetworkSettings(6, features, hidden=12), 0)
     one_map = 4 * len(nodes) * 6
     full, single, half = (
-        Predictor(network, "cpu", memory=memory)(graph, nodes).linkage
+        LanderScorer(network, "cpu", memory=memory)(graph, nodes).linkage
         for memory in (2 * one_map, one_map, one_map - 1)
     )
     np.testing.assert_allclose(single, full, atol=1e-5)
@@ -70,7 +70,7 @@ def test_points_in_a_mapped_file_of_half_precision_are_scored(tmp_path, features
     points = (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float16)
     np.save(tmp_path / "points.npy", points)
     graph = build_knn_graph(points.astype(np.float32), 5)
-    predict = Predictor(make_network(NetworkSettings(6, features, encoder, 12), 0), "cpu")
+    predict = LanderScorer(make_network(NetworkSettings(6, features, encoder, 12), 0), "cpu")
     expected = predict(graph, start_nodes(points.astype(np.float32))).linkage
     mapped = start_nodes(np.load(tmp_path / "points.npy", mmap_mode="r"))
     np.testing.assert_allclose(predict(graph, mapped).linkage, expected, atol=1e-5)
@@ -79,7 +79,7 @@ def test_points_in_a_mapped_file_of_half_precision_are_scored(tmp_path, features
 def test_scores_do_not_depend_on_the_number_of_threads(small_level, monkeypatch):
     graph, nodes, _ = small_level
     monkeypatch.setattr(knn_graph, "_CACHED_NUMBERS", 7 * graph.k * 16)
-    predict = Predictor(make_network(NetworkSettings(6, hidden=32), 0), "cpu")
+    predict = LanderScorer(make_network(NetworkSettings(6, hidden=32), 0), "cpu")
     found, n_threads = [], torch.get_num_threads()
     for number in (1, 2):
         torch.set_num_threads(number)
@@ -101,7 +101,7 @@ def test_a_node_shows_its_peak_its_mean_or_both(small_level):
 def test_scoring_switches_dropout_off(small_level):
     graph, nodes, _ = small_level
     network = make_network(NetworkSettings(6, hidden=12, dropout=0.5), 0).train()
-    predict = Predictor(network, "cpu")
+    predict = LanderScorer(network, "cpu")
     np.testing.assert_array_equal(predict(graph, nodes).linkage, predict(graph, nodes).linkage)
 
 
@@ -110,7 +110,7 @@ def test_a_graph_in_read_only_memory_is_scored_without_a_warning(small_level):
     frozen = graph.neighbours.copy(), graph.affinity.copy()
     for array in frozen:
         array.flags.writeable = False
-    predict = Predictor(make_network(NetworkSettings(6, hidden=12), 0), "cpu")
+    predict = LanderScorer(make_network(NetworkSettings(6, hidden=12), 0), "cpu")
     scores = predict(KnnGraph(*frozen), nodes)
     np.testing.assert_array_equal(scores.linkage, predict(graph, nodes).linkage)
 
@@ -121,8 +121,8 @@ def test_exact_copies_are_joined_when_asked_and_their_density_follows():
     points = np.repeat(points / np.linalg.norm(points, axis=1, keepdims=True), 3, axis=0)
     graph, nodes = build_knn_graph(points, 5), start_nodes(points)
     network = make_network(NetworkSettings(6, hidden=12), 0)
-    plain = Predictor(network, "cpu")(graph, nodes)
-    joined = Predictor(network, "cpu", join_copies=True)(graph, nodes)
+    plain = LanderScorer(network, "cpu")(graph, nodes)
+    joined = LanderScorer(network, "cpu", join_equal_rows=True)(graph, nodes)
     copies = (points[graph.neighbours] == points[:, None]).all(axis=2)
     assert (copies.sum(axis=1) == 2).all()
     assert (plain.linkage[copies] < 1).all()
@@ -137,7 +137,7 @@ def test_probabilities_stay_in_range_for_negative_cosines():
     assert graph.affinity.min() == -1
     for encoder in ("attention", "convolution"):
         network = make_network(NetworkSettings(6, "concat", encoder, 12), 0)
-        scores = Predictor(network, "cpu")(graph, start_nodes(points))
+        scores = LanderScorer(network, "cpu")(graph, start_nodes(points))
         assert np.isfinite(scores.linkage).all()
         assert ((scores.linkage >= 0) & (scores.linkage <= 1)).all()
         assert (np.abs(scores.density) <= 1).all()

@@ -13,10 +13,10 @@ from hilander.hierarchy.levels import score_with_labels, walk_levels
 from hilander.hierarchy.rules import Rules
 from hilander.knn.search import build_knn_graph
 from hilander.linkage.evidence import training as evidence_learning
-from hilander.linkage.evidence.background import measure_strangers
-from hilander.linkage.evidence.edge_features import EDGE_EVIDENCE, SECOND_LOOK
+from hilander.linkage.evidence.background import measure_between_cosine
+from hilander.linkage.evidence.edge_features import EDGE_EVIDENCE, SECOND_STAGE
 from hilander.linkage.evidence.network import EvidenceSettings
-from hilander.linkage.evidence.scorer import EvidencePredictor
+from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.linkage.evidence.set_context import CONTEXT
 from hilander.linkage.evidence.training import EvidenceLearning, make_evidence_network
 from hilander.metrics.scores import bcubed_f
@@ -25,14 +25,14 @@ from hilander.synthetic.identities import make_identities
 from hilander.training.evidence import recipe as evidence_training
 from hilander.training.evidence import thresholds as evidence_judging
 from hilander.training.evidence.recipe import (
-    OWN_WAYS,
+    CLUSTERING_VARIANTS,
     EvidencePlan,
     learn_by_evidence,
-    look_at_clusters,
-    look_at_points,
     majority_identity,
+    make_cluster_examples,
+    make_point_examples,
 )
-from hilander.training.evidence.thresholds import Judge, find_peak, take_careful
+from hilander.training.evidence.thresholds import ThresholdSearch, find_peak, take_careful
 from hilander.training.paper.recipe import fingerprint
 
 RULES = Rules(k=6, search_average=True, decoder="leiden", p_tau_merge=0.5, keep_links=True)
@@ -44,7 +44,7 @@ MERGE_GRID = (0.6, 0.9)
 def small_steps():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evidence_learning, "_STEPS_PER_EPOCH", 5)
-        patch.setattr(evidence_training, "Judge", partial(Judge, most_points=100))
+        patch.setattr(evidence_training, "Judge", partial(ThresholdSearch, most_points=100))
         patch.setattr(evidence_judging, "P_TAU_GRID", P_TAU_GRID)
         patch.setattr(evidence_judging, "MERGE_GRID", MERGE_GRID)
         yield
@@ -72,7 +72,7 @@ def equal(one, two):
 
 
 def cluster(learned, features):
-    score = EvidencePredictor(learned.network, "cpu")
+    score = EvidenceScorer(learned.network, "cpu")
     return Hierarchy.of_steps(walk_levels(features, score, learned.rules)).labels(-1)
 
 
@@ -98,7 +98,9 @@ def test_the_table_holds_every_try_and_the_choice(learned):
     assert learned.rules.p_tau_merge == take_careful(merges, "p_tau_merge")
     for row in table:
         assert row["f"] == pytest.approx((row["pairwise_f"] + row["bcubed_f"]) / 2)
-    chosen = {name: getattr(learned.rules, name) for name in ("p_tau", "p_tau_merge", "strangers")}
+    chosen = {
+        name: getattr(learned.rules, name) for name in ("p_tau", "p_tau_merge", "between_cosine")
+    }
     assert learned.rules == replace(RULES, **chosen)
     assert learned.summary["n_validation_identities"] == 4
     assert json.loads(json.dumps(learned.summary)) == learned.summary
@@ -110,8 +112,8 @@ def test_the_table_holds_every_try_and_the_choice(learned):
 def test_without_validation_the_given_thresholds_stay(labelled, changes):
     rules = replace(RULES, p_tau=0.7, p_tau_merge=0.8)
     learned = learn_by_evidence(*labelled, plan(rules=rules, **changes))
-    assert learned.rules == replace(rules, strangers=measure_strangers(*labelled))
-    assert learned.rules.strangers < 0.2
+    assert learned.rules == replace(rules, between_cosine=measure_between_cosine(*labelled))
+    assert learned.rules.between_cosine < 0.2
     assert learned.summary["validation"] == []
     assert learned.summary["n_validation_identities"] == 0
 
@@ -124,10 +126,10 @@ def test_few_identities_are_not_split():
 
 
 def test_where_no_super_nodes_could_be_learnt_from_none_are_merged(labelled, monkeypatch):
-    monkeypatch.setattr(evidence_training, "look_at_clusters", lambda *_: iter(()))
+    monkeypatch.setattr(evidence_training, "make_cluster_examples", lambda *_: iter(()))
     learned = learn_by_evidence(*labelled, plan(tune=()))
     assert {record["look"] for record in learned.history} == {"train-points-1", "train-points-2"}
-    steps = list(walk_levels(labelled[0], EvidencePredictor(learned.network, "cpu"), RULES))
+    steps = list(walk_levels(labelled[0], EvidenceScorer(learned.network, "cpu"), RULES))
     assert len(steps) == 2
     assert steps[1].scores.linkage.max() < 0.01
 
@@ -238,7 +240,7 @@ def test_a_plan_that_means_nothing_is_refused(changes, message):
 
 def test_points_teach_which_of_their_edges_join_one_identity(labelled):
     episode = Episode(*labelled, 0.3)
-    sight = look_at_points(episode, 6)
+    sight = make_point_examples(episode, 6)
     assert sight.examples.weight == 0.3
     assert sight.examples.evidence.shape[:2] == sight.examples.same.shape == (160, 6)
     for node in range(160):
@@ -264,7 +266,7 @@ def test_a_cluster_is_of_the_identity_that_most_of_its_points_are():
 def oracle(labels, seed=0):
     """Judges blocks of points: right in all but some edges, of which it is not quite sure."""
 
-    def judge_blocks(graph, evidence):
+    def predict_blocks(graph, evidence):
         if evidence.super_nodes:
             return np.full(graph.affinity.shape, 0.1, dtype=np.float32)
         same = labels[graph.neighbours] == labels[:, None]
@@ -272,13 +274,13 @@ def oracle(labels, seed=0):
         linkage[::5, 0] = 0.6
         return linkage
 
-    return judge_blocks
+    return predict_blocks
 
 
 def test_clusters_are_made_by_the_network_in_each_of_its_own_ways(labelled, monkeypatch):
     episode, graph = Episode(*labelled), build_knn_graph(labelled[0], 6)
     network = make_evidence_network(EvidenceSettings(hidden=8), seed=0)
-    network.judge_blocks = oracle(labelled[1])
+    network.predict_blocks = oracle(labelled[1])
     ways, walk = [], walk_levels
 
     def watch(features, score, rules, **rest):
@@ -288,38 +290,38 @@ def test_clusters_are_made_by_the_network_in_each_of_its_own_ways(labelled, monk
     monkeypatch.setattr(evidence_training, "walk_levels", watch)
     for decoder in ("contract", "leiden"):  # what is learned from does not hang on the choice
         rules = replace(RULES, decoder=decoder)
-        sights = list(look_at_clusters(network, [(episode, graph)], plan(rules=rules)))
-        assert tuple(ways) == OWN_WAYS
+        graph_examples = list(make_cluster_examples(network, [(episode, graph)], plan(rules=rules)))
+        assert tuple(ways) == CLUSTERING_VARIANTS
         ways.clear()
-        assert len(sights) == len(OWN_WAYS)
-        for sight in sights:
+        assert len(graph_examples) == len(CLUSTERING_VARIANTS)
+        for sight in graph_examples:
             assert 20 <= len(sight.graph.neighbours) < 160
             assert sight.examples.evidence.shape[:2] == sight.examples.same.shape
             assert sight.examples.evidence.shape[-1] > 24
 
 
 def test_the_second_look_at_clusters_learns_in_the_context_of_their_set(labelled):
-    shape = EvidenceSettings(hidden=8, beside_others=True, in_context=True)
+    shape = EvidenceSettings(hidden=8, relative_sizes=True, set_context=True)
     network = learn_by_evidence(*labelled, plan(network=shape, tune=(), val_fraction=0)).network
-    _, second = network.looks(super_nodes=True)
+    _, second = network.classifiers(super_nodes=True)
     context = dict(zip(CONTEXT, second.centre[-len(CONTEXT) :].tolist(), strict=True))
     # What it was measured by are numbers of the training sets, not the zeros it began with.
     assert 0 < context["guess_of_clusters"] < 1
     assert context["share_of_clusters"] < 0
     shown = network.points[1].centre
-    assert len(shown) == len(EDGE_EVIDENCE) + len(SECOND_LOOK)  # points have no context
+    assert len(shown) == len(EDGE_EVIDENCE) + len(SECOND_STAGE)  # points have no context
 
 
 def test_the_pieces_that_communities_make_of_a_large_identity_are_learnt_to_be_one():
     features, labels = make_identities(sizes=[500] + [8] * 20, dim=16, spread=0.35, seed=0)
     episode, graph = Episode(features, labels), build_knn_graph(features, 6)
     network = make_evidence_network(EvidenceSettings(hidden=8), seed=0)
-    network.judge_blocks = oracle(labels)
-    sights = list(look_at_clusters(network, [(episode, graph)], plan()))
+    network.predict_blocks = oracle(labels)
+    graph_examples = list(make_cluster_examples(network, [(episode, graph)], plan()))
     pairs = {
         decoder: sum(
             sight.examples.same.sum()
-            for sight, way in zip(sights, OWN_WAYS, strict=True)
+            for sight, way in zip(graph_examples, CLUSTERING_VARIANTS, strict=True)
             if way[0] == decoder
         )
         for decoder in ("contract", "leiden")

@@ -14,14 +14,14 @@ from hilander.linkage.evidence.training import EvidenceLearning
 from hilander.synthetic.episodes import Episode
 from hilander.training.evidence.recipe import (
     EvidencePlan,
-    begin_network,
+    init_network,
     learn_by_evidence,
-    run_side_by_side,
+    run_in_parallel,
     train_evidence,
     train_on_clusters,
     train_on_points,
 )
-from hilander.training.evidence.thresholds import Judge
+from hilander.training.evidence.thresholds import ThresholdSearch
 from hilander.training.paper.recipe import Stages
 
 pytestmark = pytest.mark.usefixtures("small_steps")
@@ -46,7 +46,7 @@ def test_neither_threads_nor_thresholds_move_the_weights(labelled):
     rules = replace(PLAN.rules, p_tau=0.9, p_tau_merge=0.9)
     told = learn_by_evidence(*labelled, replace(PLAN, rules=rules, tune=()))
     assert equal(told.network, learned.network)
-    assert told.rules == replace(rules, strangers=learned.rules.strangers)
+    assert told.rules == replace(rules, between_cosine=learned.rules.between_cosine)
 
 
 def test_when_one_course_fails_the_others_end_soon(labelled):
@@ -63,14 +63,14 @@ def test_when_one_course_fails_the_others_end_soon(labelled):
         return train_evidence(Episode(*labelled), endless, stages, "endless")
 
     with threadpool_limits(2), pytest.raises(RuntimeError, match="no more"):
-        run_side_by_side(fail, go_on, stages=stages, device="cpu")
+        run_in_parallel(fail, go_on, stages=stages, device="cpu")
 
 
 def test_a_judge_ends_soon_too(labelled):
     stages = Stages(None, "", verbose=False)
     unseen = Episode(*labelled)
-    judge = Judge(
-        begin_network(PLAN), [unseen], PLAN.rules, device="cpu", most_points=60, watch=stages.watch
+    judge = ThresholdSearch(
+        init_network(PLAN), [unseen], PLAN.rules, device="cpu", most_points=60, watch=stages.watch
     )
     assert judge.try_rules(PLAN.rules)["f"] > 0
     stages.halt.set()
@@ -81,15 +81,15 @@ def test_a_judge_ends_soon_too(labelled):
 def test_looking_at_what_is_learned_from_ends_soon_too(labelled):
     stages = Stages(None, "", verbose=False)
 
-    def sights():
+    def graph_examples():
         stages.halt.set()
         yield "a sight"
         pytest.fail("it went on")
 
     with pytest.raises(InterruptedError):
-        train_on_clusters(begin_network(PLAN), sights(), PLAN, stages, "halted")
+        train_on_clusters(init_network(PLAN), graph_examples(), PLAN, stages, "halted")
     with pytest.raises(InterruptedError):
-        train_on_points(begin_network(PLAN), [Episode(*labelled)], PLAN, stages, "halted")
+        train_on_points(init_network(PLAN), [Episode(*labelled)], PLAN, stages, "halted")
 
 
 def test_courses_run_at_the_same_time_and_answer_in_their_order():
@@ -105,5 +105,5 @@ def test_courses_run_at_the_same_time_and_answer_in_their_order():
         return "second"
 
     with threadpool_limits(2):
-        found = run_side_by_side(wait, meet, stages=QUIET, device="cpu")
+        found = run_in_parallel(wait, meet, stages=QUIET, device="cpu")
     assert found == ["first", "second"]

@@ -17,8 +17,8 @@ from hilander.linkage.evidence.network import EvidenceSettings
 from hilander.linkage.evidence.training import EvidenceLearning, make_evidence_network
 from hilander.linkage.paper.lander import Lander
 from hilander.linkage.paper.settings import NetworkSettings
-from hilander.linkage.storage import BOX, StoredModel, write_model
-from hilander.training.evidence.recipe import EvidencePlan, begin_network, learn_by_evidence
+from hilander.linkage.storage import PRETRAINED, StoredModel, write_model
+from hilander.training.evidence.recipe import EvidencePlan, init_network, learn_by_evidence
 from hilander.training.paper.recipe import fingerprint
 from hilander.training.plans import make_plan
 
@@ -61,15 +61,15 @@ def distance(one, two):
 
 
 def test_a_start_is_the_weights_of_its_folder(learned, kept):
-    assert equal(begin_network(replace(PLAN, start=str(kept))), learned.network)
-    assert equal(begin_network(PLAN), make_evidence_network(PLAN.network, 0))
+    assert equal(init_network(replace(PLAN, start=str(kept))), learned.network)
+    assert equal(init_network(PLAN), make_evidence_network(PLAN.network, 0))
 
 
 def test_a_start_with_a_network_for_few_points_is_that_one(tmp_path):
-    both = make_evidence_network(replace(PLAN.network, few_points=100), seed=1)
+    both = make_evidence_network(replace(PLAN.network, small_set_points=100), seed=1)
     write_model(StoredModel(both, {}, {}), tmp_path)
-    begun = begin_network(replace(PLAN, start=str(tmp_path)))
-    assert equal(begun, both.few)
+    begun = init_network(replace(PLAN, start=str(tmp_path)))
+    assert equal(begun, both.small_set)
     assert begun.settings == PLAN.network
 
 
@@ -88,14 +88,14 @@ def test_training_goes_on_gently_from_the_weights_it_starts_with(labelled, learn
 @pytest.mark.parametrize("changes", [{"hidden": 9}, {"hidden": 8, "members": 2}])
 def test_a_start_of_another_shape_is_refused_with_advice(labelled, kept, changes):
     shape = replace(PLAN, start=str(kept), network=EvidenceSettings(**changes))
-    with pytest.raises(ModelError, match=r'kept is not of the shape .*use start="nothing"'):
+    with pytest.raises(ModelError, match=r'kept is not of the shape .*use start="none"'):
         learn_by_evidence(*labelled, shape)
 
 
 def test_a_start_of_the_papers_kind_is_refused(tmp_path):
     write_model(StoredModel(Lander(NetworkSettings(16, hidden=8)), {}, {}), tmp_path)
     with pytest.raises(ModelError, match="is not of the shape that is to be trained"):
-        begin_network(replace(PLAN, start=str(tmp_path)))
+        init_network(replace(PLAN, start=str(tmp_path)))
 
 
 def test_a_checkpoint_is_not_taken_up_if_another_model_stands_where_it_started(labelled, kept):
@@ -113,15 +113,15 @@ def test_a_checkpoint_is_not_taken_up_if_another_model_stands_where_it_started(l
 
 def test_the_papers_model_refuses_a_start(labelled):
     with pytest.raises(SettingError, match=r'start=.box. is for method="evidence".*leave it out'):
-        make_plan(HiLander(method="paper", start="box"), *labelled)
-    make_plan(HiLander(method="paper", start="nothing"), *labelled)
+        make_plan(HiLander(method="paper", start="pretrained"), *labelled)
+    make_plan(HiLander(method="paper", start="none"), *labelled)
 
 
 # Which start is taken.
 
 
 def test_training_starts_from_nothing_unless_it_is_told_otherwise(labelled, tmp_path):
-    for asked, taken in (("auto", None), ("nothing", None), ("box", str(BOX))):
+    for asked, taken in (("auto", None), ("none", None), ("pretrained", str(PRETRAINED))):
         assert make_plan(HiLander(start=asked), *labelled).start == taken
     claim_folder(tmp_path, "model")
     for folder in (tmp_path, str(tmp_path)):
@@ -129,14 +129,14 @@ def test_training_starts_from_nothing_unless_it_is_told_otherwise(labelled, tmp_
 
 
 def test_the_model_in_the_box_has_the_shape_that_is_trained_by_default(labelled):
-    plan = make_plan(HiLander(start="box"), *labelled)
-    assert begin_network(plan).settings.is_shaped(plan.network)
+    plan = make_plan(HiLander(start="pretrained"), *labelled)
+    assert init_network(plan).settings.is_shaped(plan.network)
 
 
 def test_what_super_nodes_show_is_the_business_of_the_model_that_is_started_from(
     labelled, tmp_path
 ):
-    shape = EvidenceSettings(hidden=8, beside_others=True)
+    shape = EvidenceSettings(hidden=8, relative_sizes=True)
     write_model(StoredModel(make_evidence_network(shape, 0), {}, {}), tmp_path)
     first = make_evidence_network(shape, 0)
     more = learn_by_evidence(*labelled, replace(PLAN, start=str(tmp_path)))
@@ -156,7 +156,7 @@ def quick(**changes):
             "learning": LEARNING,
             "p_tau": 0.5,
             "device": "cpu",
-            "adviser": "nothing",
+            "prior": "none",
             **changes,
         }
     )
@@ -194,19 +194,19 @@ def train(labelled, tmp_path, monkeypatch):
 
 
 def test_the_command_starts_where_it_is_told(train, tmp_path):
-    assert train("plain", "--hidden", "8", "--start", "nothing") == 0
+    assert train("plain", "--hidden", "8", "--start", "none") == 0
     assert train("more", "--hidden", "8", "--start", f"{tmp_path}/plain") == 0
-    assert train("box", "--start", "box") == 0
-    plain, more, box = (HiLander.load(tmp_path / name) for name in ("plain", "more", "box"))
-    assert (plain.start, more.start, box.start) == ("nothing", f"{tmp_path}/plain", "box")
+    assert train("pretrained", "--start", "pretrained") == 0
+    plain, more, box = (HiLander.load(tmp_path / name) for name in ("plain", "more", "pretrained"))
+    assert (plain.start, more.start, box.start) == ("none", f"{tmp_path}/plain", "pretrained")
     assert [len(model.history_) for model in (plain, more, box)] == [12, 8, 4]
 
 
 def test_the_command_refuses_a_start_of_another_shape_and_for_the_papers_model(
     train, tmp_path, capsys
 ):
-    assert train("m", "--hidden", "9", "--start", "box") == 2
-    assert 'use start="nothing"' in capsys.readouterr().err
-    assert train("m", "--method", "paper", "--start", "box") == 2
+    assert train("m", "--hidden", "9", "--start", "pretrained") == 2
+    assert 'use start="none"' in capsys.readouterr().err
+    assert train("m", "--method", "paper", "--start", "pretrained") == 2
     assert "--start box is for --method evidence" in capsys.readouterr().err
     assert not (tmp_path / "m").exists()

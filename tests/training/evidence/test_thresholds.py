@@ -7,7 +7,7 @@ from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.levels import walk_levels
 from hilander.hierarchy.rules import Rules
 from hilander.linkage.evidence.network import EvidenceSettings
-from hilander.linkage.evidence.scorer import EvidencePredictor
+from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.linkage.evidence.training import make_evidence_network
 from hilander.metrics.scores import bcubed_f, pairwise_f
 from hilander.synthetic.episodes import Episode, neighbour_purity
@@ -16,7 +16,7 @@ from hilander.training.evidence import thresholds as evidence_judging
 from hilander.training.evidence.thresholds import (
     MERGE_GRID,
     P_TAU_GRID,
-    Judge,
+    ThresholdSearch,
     find_peak,
     make_validation_episodes,
     take_careful,
@@ -42,14 +42,14 @@ def rows_of(episode):
 @pytest.mark.parametrize("decoder", ["leiden", "contract"])
 def test_the_judge_scores_like_clustering_from_scratch(labelled, network, decoder):
     rules = replace(RULES, decoder=decoder)
-    judge = Judge(network, [labelled], rules, device="cpu", most_points=150)
+    judge = ThresholdSearch(network, [labelled], rules, device="cpu", most_points=150)
     assert len(judge.episodes) > 3
     for tried in (replace(rules, p_tau=0.5), replace(rules, p_tau=0.3, p_tau_merge=0.6)):
         row = judge.try_rules(tried)
         assert (row["p_tau"], row["p_tau_merge"]) == (tried.p_tau, tried.p_tau_merge)
         found = [
             Hierarchy.of_steps(
-                walk_levels(one.features, EvidencePredictor(network, "cpu"), tried)
+                walk_levels(one.features, EvidenceScorer(network, "cpu"), tried)
             ).labels(-1)
             for one in judge.episodes
         ]
@@ -71,8 +71,8 @@ def test_points_are_chosen_for_first_with_careful_merges_and_merges_after(
         off = (odds[0] - odds[1]) ** 2 + abs(rules.p_tau_merge - best["p_tau_merge"])
         return {"p_tau": rules.p_tau, "p_tau_merge": rules.p_tau_merge, "f": 1 - off}
 
-    monkeypatch.setattr(Judge, "try_rules", score)
-    rules, table = Judge(network, [labelled], RULES, most_points=50).choose()
+    monkeypatch.setattr(ThresholdSearch, "try_rules", score)
+    rules, table = ThresholdSearch(network, [labelled], RULES, most_points=50).choose()
     assert rules == replace(RULES, **best)
     points, merges = table[: len(P_TAU_GRID)], table[len(P_TAU_GRID) :]
     assert [row["p_tau"] for row in points] == list(P_TAU_GRID)
@@ -83,11 +83,15 @@ def test_points_are_chosen_for_first_with_careful_merges_and_merges_after(
 
 def test_several_sets_are_judged_together_and_the_seed_says_which_are_made(labelled, network):
     other = Episode(*make_identities(n_identities=20, size=8, dim=24, spread=0.35, seed=1))
-    one, two = (Judge(network, sets, RULES, most_points=60) for sets in ([labelled], [other]))
-    both = Judge(network, [labelled, other], RULES, most_points=60)
+    one, two = (
+        ThresholdSearch(network, sets, RULES, most_points=60) for sets in ([labelled], [other])
+    )
+    both = ThresholdSearch(network, [labelled, other], RULES, most_points=60)
     assert len(both.episodes) == len(one.episodes) + len(two.episodes)
     assert all(len(episode.labels) <= 60 + 30 for episode in both.episodes)
-    again, otherwise = (Judge(network, [labelled], RULES, seed=s, most_points=60) for s in (0, 1))
+    again, otherwise = (
+        ThresholdSearch(network, [labelled], RULES, seed=s, most_points=60) for s in (0, 1)
+    )
     for a, b in zip(one.episodes, again.episodes, strict=True):
         np.testing.assert_array_equal(a.features, b.features)
     assert any(
@@ -98,11 +102,11 @@ def test_several_sets_are_judged_together_and_the_seed_says_which_are_made(label
 def test_sets_can_be_judged_by_as_they_are(labelled, network):
     other = Episode(*make_identities(n_identities=20, size=8, dim=24, spread=0.35, seed=1))
     lone = Episode(np.eye(4, dtype=np.float32), np.arange(4))
-    alone = Judge(network, [labelled], RULES, most_points=60)
-    both = Judge(network, [labelled], RULES, most_points=60, as_they_are=[other, lone])
+    alone = ThresholdSearch(network, [labelled], RULES, most_points=60)
+    both = ThresholdSearch(network, [labelled], RULES, most_points=60, as_they_are=[other, lone])
     assert both.episodes[-1] is other
     assert len(both.episodes) == len(both.scores) == len(alone.episodes) + 1
-    own = Judge(network, [], RULES, as_they_are=[other]).try_rules(RULES)["f"]
+    own = ThresholdSearch(network, [], RULES, as_they_are=[other]).try_rules(RULES)["f"]
     weight = sum(episode.weight for episode in alone.episodes)
     expected = (weight * alone.try_rules(RULES)["f"] + own) / (weight + 1)
     assert both.try_rules(RULES)["f"] == pytest.approx(expected)
@@ -110,7 +114,7 @@ def test_sets_can_be_judged_by_as_they_are(labelled, network):
 
 def test_a_set_with_nothing_to_judge_by_scores_nothing(network):
     lone = Episode(np.eye(4, dtype=np.float32), np.arange(4))
-    judge = Judge(network, [lone], RULES)
+    judge = ThresholdSearch(network, [lone], RULES)
     assert judge.episodes == []
     assert judge.try_rules(RULES)["f"] == 0
 
@@ -164,7 +168,7 @@ def test_a_little_of_f_may_be_given_up_for_more_careful_merges(labelled, network
     assert take_careful(rows, "p_tau_merge", 0.01) == 0.6
     assert take_careful(rows, "p_tau_merge", 0.001) == 0.4
     assert take_careful(rows, "p_tau_merge", 0.1) == 0.9
-    judge = Judge(network, [labelled], RULES, most_points=60)
+    judge = ThresholdSearch(network, [labelled], RULES, most_points=60)
     assert judge.choose(careful=1.0)[0].p_tau_merge == max(MERGE_GRID)
 
 
@@ -194,7 +198,7 @@ def test_made_up_validation_sets_are_as_hard_as_the_real_ones(labelled, monkeypa
 
 
 def test_few_identities_are_judged_by_as_they_are():
-    few = Episode(*make_identities(n_identities=4, size=8, dim=16, seed=0))
-    made = make_validation_episodes(few, np.random.default_rng(0), 300)
-    assert all(rows_of(one) <= rows_of(few) for one in made)
+    small_set = Episode(*make_identities(n_identities=4, size=8, dim=16, seed=0))
+    made = make_validation_episodes(small_set, np.random.default_rng(0), 300)
+    assert all(rows_of(one) <= rows_of(small_set) for one in made)
     assert 0 <= neighbour_purity(made[0]) <= 1

@@ -13,7 +13,7 @@ from hilander.linkage.paper.settings import NetworkSettings
 from hilander.linkage.paper.training import LearningSettings
 from hilander.synthetic.identities import make_identities
 from hilander.training.paper.recipe import (
-    Judge,
+    SettingsSearch,
     TrainingPlan,
     build_training_graphs,
     choose_held_out,
@@ -156,15 +156,17 @@ def test_without_tuning_the_given_settings_stay(labelled):
 
 def test_the_judge_scores_like_clustering_from_scratch(labelled):
     from hilander.hierarchy.hierarchy import Hierarchy
-    from hilander.linkage.paper.scorer import Predictor
+    from hilander.linkage.paper.scorer import LanderScorer
     from hilander.metrics.scores import bcubed_f, pairwise_f
 
     features, labels = labelled
     learned = learn_to_cluster(features, labels, plan(tune=()))
-    rows = Judge(features, labels, plan()).try_settings(learned.network)
+    rows = SettingsSearch(features, labels, plan()).try_settings(learned.network)
     for row in rows[::5]:
         rules = Rules(k=row["k"], p_tau=row["p_tau"])
-        steps = walk_levels(features, Predictor(learned.network, "cpu", join_copies=True), rules)
+        steps = walk_levels(
+            features, LanderScorer(learned.network, "cpu", join_equal_rows=True), rules
+        )
         found = Hierarchy.of_steps(steps).labels()
         assert row["pairwise_f"] == pairwise_f(labels, found)
         assert row["bcubed_f"] == bcubed_f(labels, found)

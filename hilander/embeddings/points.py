@@ -1,31 +1,17 @@
-"""What `HiLander` is given, checked before anything is done with it."""
+"""The points to learn from or to cluster, checked before anything is done with them."""
 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
-
-from sklearn.utils.validation import check_is_fitted, validate_data
+from typing import Any
 
 from hilander.arrays.rows import FloatArray
 from hilander.embeddings.preparation import check_varied
-from hilander.embeddings.validation import as_embeddings, has_names
+from hilander.embeddings.validation import as_embeddings
 from hilander.errors import EmbeddingError
-
-if TYPE_CHECKING:
-    from hilander.estimator import HiLander
 
 _FEWEST_ROWS = 2
 _FEWEST_FEATURES = 4  # below it directions are too few to tell clusters apart by
-_NOT_FITTED = (
-    "This %(name)s instance is not fitted yet, expected one that has learnt; call fit(X, y) with "
-    "labelled embeddings, or take %(name)s.pretrained(), the model in the box: it needs no labels"
-)
-
-
-def check_fitted(model: HiLander) -> None:
-    """Refuse a model that has learnt nothing, by scikit-learn's `NotFittedError`."""
-    check_is_fitted(model, "network_", msg=_NOT_FITTED)
 
 
 def read_points(X: Any, dim: int | None = None, *, as_stored: bool = False) -> FloatArray:
@@ -59,19 +45,3 @@ def read_points(X: Any, dim: int | None = None, *, as_stored: bool = False) -> F
             stacklevel=3,
         )
     return points
-
-
-def see_columns(model: HiLander, X: Any, points: FloatArray, *, reset: bool) -> None:
-    """Learn, or compare, the number of features and their names; the box knows of none."""
-    if reset or hasattr(model, "n_features_in_"):
-        named = X if has_names(X) else points
-        validate_data(model, named, reset=reset, skip_check_array=True)
-
-
-def describe_fit(model: HiLander) -> str:
-    """What a fit has decided, in one line."""
-    told = f"embeddings are {model.preparation_.describe()}; p_tau = {model.rules_.p_tau:g}"
-    if "adviser" in model.summary_:
-        share = 1 - model.summary_["own_weight"]
-        told += f"; advised by the model {model.summary_['adviser']!r}, which weighs {share:.0%}"
-    return f"hilander: {told}"

@@ -1,0 +1,138 @@
+"""Clustering with a trained model: plan a run, prepare the points, walk the levels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+import numpy.typing as npt
+
+from hilander.graph.knn_graph import KnnGraph
+from hilander.hierarchy.budget import Load, MemoryPlan, measure_load, plan_memory
+from hilander.hierarchy.equal_points import merge_equal_points, restore_equal_points
+from hilander.hierarchy.levels import LevelStep, walk_levels
+from hilander.hierarchy.rules import Rules, resolve_rules
+from hilander.hierarchy.work import Work
+from hilander.knn.search import build_knn_graph
+from hilander.training.methods import find_method
+from hilander.training.model import Model
+from hilander.training.set_preparation import resolve_preparation
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How a trained model clusters a set.
+
+    Parameters
+    ----------
+    method : str
+        Name of the model's method.
+    asked : mapping
+        k, p_tau, early_stop, decoder; None, or absent, for the model's own.
+    adapt_k : bool
+        Whether few points have fewer neighbours, unless k is asked for.
+    whiten : bool or "auto"
+        As for `resolve_preparation`.
+    memory : str or int, optional
+        Most memory to take, such as "4GB".
+    device : str
+    verbose : bool
+        Draw progress bars (only on a terminal).
+    """
+
+    method: str
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    adapt_k: bool = True
+    whiten: bool | Literal["auto"] = "auto"
+    memory: str | int | None = None
+    device: str = "auto"
+    verbose: bool = False
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """What is known of a run before it starts.
+
+    Parameters
+    ----------
+    rules : Rules
+    load : Load
+        How large it is.
+    memory : MemoryPlan
+    """
+
+    rules: Rules
+    load: Load
+    memory: MemoryPlan
+
+
+def plan_run(
+    model: Model,
+    points: npt.NDArray[Any],
+    settings: RunSettings,
+    graph: KnnGraph | None = None,
+    *,
+    may_map: bool = False,
+) -> RunPlan:
+    """Resolve the rules of a run and plan its memory.
+
+    Parameters
+    ----------
+    model : Model
+    points : ndarray of shape (n_points, dim)
+    settings : RunSettings
+    graph : KnnGraph, optional
+        The user's own graph of the points.
+    may_map : bool
+        Whether the prepared points may be stored in a file.
+    """
+    rules = resolve_rules(
+        model.rules, len(points), graph, adapt_k=settings.adapt_k, **settings.asked
+    )
+    load = measure_load(points, rules.k, find_method(settings.method).cost(model.network))
+    return RunPlan(rules, load, plan_memory(load, settings.memory, may_map=may_map))
+
+
+def walk_points(
+    model: Model,
+    points: npt.NDArray[Any],
+    settings: RunSettings,
+    *,
+    graph: KnnGraph | None = None,
+    work: Work | None = None,
+) -> Iterator[LevelStep]:
+    """Cluster points level by level.
+
+    Parameters
+    ----------
+    model : Model
+    points : ndarray of shape (n_points, dim)
+        As they came.
+    settings : RunSettings
+    graph : KnnGraph, optional
+        The user's own graph, of the prepared points.
+    work : Work, optional
+        Records what each stage takes, and may keep it on disk.
+
+    Returns
+    -------
+    steps : iterator of LevelStep
+        The settings are checked at once; each level is computed when it is asked for.
+    """
+    method = find_method(settings.method)
+    merges = method.merges_equal_rows and graph is None
+    points, equal = merge_equal_points(points, keep=not merges)
+    folder = None if work is None else work.folder
+    plan = plan_run(model, points, settings, graph, may_map=folder is not None)
+    score = method.make_scorer(model.network, plan.rules, settings.device, plan.memory.score)
+    preparation = resolve_preparation(
+        model, points, plan.rules, score, whiten=settings.whiten, own_graph=graph is not None
+    )
+    if work is not None:
+        work.preparation = preparation.describe()
+    prepared = plan.memory.prepare(preparation, points, folder)
+    search = partial(build_knn_graph, verbose=settings.verbose, memory=plan.memory.search)
+    steps = walk_levels(prepared, score, plan.rules, graph=graph, search=search, work=work)
+    return restore_equal_points(steps, equal)

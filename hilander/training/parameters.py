@@ -1,0 +1,99 @@
+"""The estimator's parameters, as the methods read them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from hilander.errors import GraphError, SettingError
+from hilander.knn.search import check_k
+
+if TYPE_CHECKING:
+    from hilander.hierarchy.decoding.decode import Decoder
+
+# Values of `start` and `prior` in version 0.1, and what they are called now.
+OLD_VALUES = {"box": "pretrained", "nothing": "none"}
+NOT_GIVEN = "deprecated"
+
+
+class Parameters(Protocol):
+    """Parameters of `HiLander`; its docstring says what each means."""
+
+    method: str
+    k: int | Literal["auto"]
+    p_tau: float | Literal["auto"]
+    decoder: Decoder | Literal["auto"]
+    features: Any
+    encoder: Any
+    hidden: int | None
+    layers: int
+    heads: int
+    centre: bool | Literal["auto"]
+    whiten: bool | Literal["auto"]
+    epochs: int | None
+    learning: Any
+    start: str | Path
+    prior: str | Path
+    adviser: str | Path
+    val_fraction: float
+    tune_k: bool
+    early_stop: bool
+    random_state: int
+    device: str
+
+
+def read_learning(parameters: Parameters, kind: type[Any]) -> Any:
+    """The learning settings of a method: those given, or its defaults, with `epochs` applied."""
+    learning = kind() if parameters.learning is None else parameters.learning
+    if not isinstance(learning, kind):
+        raise SettingError(
+            f"learning is {type(learning).__name__}, method={parameters.method!r} needs "
+            f"{kind.__name__}; pass that or change the method"
+        )
+    return learning if parameters.epochs is None else replace(learning, epochs=parameters.epochs)
+
+
+def check_whiten(parameters: Parameters) -> None:
+    """Refuse a `whiten` that means nothing."""
+    if parameters.whiten not in (True, False, "auto"):
+        raise SettingError(f'whiten={parameters.whiten!r} must be True, False or "auto"')
+
+
+def read_prior(parameters: Parameters) -> str | Path:
+    """`prior`, or `adviser`, its name in version 0.1, with a warning."""
+    if parameters.adviser == NOT_GIVEN:
+        return rename_value("prior", parameters.prior)
+    warnings.warn(
+        "the parameter `adviser` is now called `prior`, and will be removed in version 0.3; "
+        f"use prior={str(parameters.adviser)!r}",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return rename_value("prior", parameters.adviser)
+
+
+def rename_value(name: str, value: str | Path) -> str | Path:
+    """A value of `start` or `prior` as it is called now; a warning names the old one."""
+    if value not in OLD_VALUES or Path(value).is_dir():
+        return value
+    new = OLD_VALUES[str(value)]
+    warnings.warn(
+        f"{name}={value!r} is now called {new!r}, and will be removed in version 0.3; "
+        f"use {name}={new!r}",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return new
+
+
+def check_enough(parameters: Parameters, k: int, n_points: int) -> None:
+    """Refuse to learn from too few points for k neighbours."""
+    if parameters.k == "auto" and n_points <= k:
+        raise GraphError(
+            f"got only {n_points} labelled embeddings, learning needs at least {k + 1}; label "
+            f"more, give a k below {n_points}, or group without labels: "
+            "HiLander.pretrained().cluster(X)"
+        )
+    check_k(k, n_points)
