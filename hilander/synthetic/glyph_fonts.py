@@ -184,9 +184,7 @@ def _fit_into_square(ink: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
     room = size - 2 * max(1, round(_MARGIN_PX * size / 28))
     scale = room / max(ink.shape)
     height, width = (max(1, round(length * scale)) for length in ink.shape)
-    reduced = image_module.fromarray(ink).resize(
-        (width, height), image_module.Resampling.BOX
-    )
+    reduced = image_module.fromarray(ink).resize((width, height), image_module.Resampling.BOX)
     pixels = np.asarray(reduced, dtype=np.float32)
     square = np.zeros((size, size), dtype=np.uint8)
     top, left = (size - height) // 2, (size - width) // 2

@@ -91,7 +91,8 @@ def plan_run(
     rules = resolve_rules(
         model.rules, len(points), graph, adapt_k=settings.adapt_k, **settings.asked
     )
-    load = measure_load(points, rules.k, find_method(settings.method).cost(model.network))
+    cost = find_method(settings.method).cost(model.network.settings.hidden)
+    load = measure_load(points, rules.k, cost)
     return RunPlan(rules, load, plan_memory(load, settings.memory, may_map=may_map))
 
 

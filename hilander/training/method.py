@@ -67,8 +67,8 @@ class Method(Protocol):
     ) -> Scorer:
         """The scorer of a trained network; it may keep at most `memory` bytes of the nodes."""
 
-    def cost(self, network: Any) -> MethodCost:
-        """What scoring and decoding with a network cost, for estimates of time and memory."""
+    def cost(self, hidden: int) -> MethodCost:
+        """What scoring and decoding cost with a network so wide, for estimates of a run."""
 
     def learning_settings(self, values: Mapping[str, Any]) -> Any:
         """Learning settings rebuilt from plain values."""

@@ -1,19 +1,12 @@
 """A hierarchy of real levels, made without a network."""
 
-import numpy as np
 import pytest
 
-from hilander.graph.scores import EdgeScores, edge_density
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.levels import walk_levels
 from hilander.hierarchy.rules import Rules
 from hilander.synthetic.identities import make_identities
-
-
-def score_by_affinity(graph, nodes):
-    """A scorer that knows nothing: the more alike, the more probable."""
-    linkage = np.clip(graph.affinity, 0, 1).astype(np.float32)
-    return EdgeScores(linkage, edge_density(graph.affinity, linkage))
+from tests.scorers import score_by_affinity
 
 
 @pytest.fixture(scope="session")

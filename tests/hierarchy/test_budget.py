@@ -14,8 +14,10 @@ from hilander.hierarchy import budget
 from hilander.hierarchy.budget import Load, MemoryPlan, describe_estimate, plan_memory
 from hilander.io.memory import parse_memory
 from hilander.synthetic.identities import make_identities
+from hilander.training import inference
+from hilander.training.methods import METHODS
 
-LARGE = Load(1_000_000, 128, 20, "evidence")
+LARGE = Load(1_000_000, 128, 20, METHODS["evidence"].cost(32))
 
 
 def test_more_of_anything_takes_more_memory_and_time():
@@ -48,7 +50,7 @@ def test_memory_to_spare_goes_to_the_search():
 @pytest.mark.parametrize("method", ["paper", "evidence"])
 @pytest.mark.parametrize("given", [0, 512_000_000])
 def test_every_way_out_that_the_error_names_does_fit(method, given):
-    load = replace(LARGE, method=method, hidden=2_048, given=given)
+    load = replace(LARGE, cost=METHODS[method].cost(2_048), given=given)
     with pytest.raises(SettingError, match="need at least") as caught:
         plan_memory(load, 1_400_000_000, may_map=True)
     message = str(caught.value)
@@ -74,7 +76,11 @@ def test_a_file_that_is_not_loaded_is_named_where_that_does():
         assert (".npy" in str(caught.value)) == named
 
 
-@pytest.mark.parametrize("load", [LARGE, Load(360, 16, 15, given=23_040)], ids=["large", "small"])
+@pytest.mark.parametrize(
+    "load",
+    [LARGE, replace(LARGE, n_points=360, dim=16, k=15, given=23_040)],
+    ids=["large", "small"],
+)
 def test_the_parts_that_a_shortage_is_explained_by_add_up(load):
     with pytest.raises(SettingError) as caught:
         plan_memory(load, "1MB")
@@ -146,7 +152,7 @@ def test_every_storage_gives_nearly_the_same_clusters(trained, monkeypatch):
     np.testing.assert_array_equal(model.cluster(X, memory="8GB").labels(), whole.labels())
     for store in ("float16", "mapped"):
         monkeypatch.setattr(
-            budget, "plan_memory", lambda *_, store=store, **__: MemoryPlan(store, 10**9)
+            inference, "plan_memory", lambda *_, store=store, **__: MemoryPlan(store, 10**9)
         )
         output = trained / f"run-{store}"
         options = ["-m", f"{trained}/model", "-o", str(output), "--memory", "8GB", "--quiet"]

@@ -11,8 +11,9 @@ from hilander.hierarchy.equal_points import (
     spread_step,
 )
 from hilander.hierarchy.hierarchy import Hierarchy
-from hilander.hierarchy.levels import score_with_labels, walk_levels
+from hilander.hierarchy.levels import walk_levels
 from hilander.hierarchy.rules import Rules
+from hilander.hierarchy.scorers import LabelScorer
 from hilander.knn.search import build_knn_graph
 from hilander.synthetic.identities import make_identities
 
@@ -50,7 +51,7 @@ def test_the_first_step_holds_all_points_and_copies_hang_from_the_first(once):
     points, labels, source = copy_some(*once, 0.5)
     distinct, copies = merge_equal_points(points)
     assert len(distinct) == len(once[0])
-    steps = list(walk_levels(distinct, score_with_labels(labels[copies.first]), Rules(k=5)))
+    steps = list(walk_levels(distinct, LabelScorer(labels[copies.first]), Rules(k=5)))
     whole = spread_step(steps[0], copies)
     n = len(points)
     assert whole.graph.neighbours.shape == (n, 5)

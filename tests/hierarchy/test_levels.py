@@ -10,13 +10,13 @@ from hilander.hierarchy import levels
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.levels import (
     UPPER_RECALL,
-    score_as_released,
-    score_with_labels,
     walk_levels,
 )
 from hilander.hierarchy.rules import Rules
+from hilander.hierarchy.scorers import LabelScorer
 from hilander.knn.search import build_knn_graph
 from hilander.synthetic.identities import make_identities
+from tests.scorers import FunctionScorer
 
 
 def same_partition(one, two):
@@ -28,14 +28,17 @@ def cluster(features, scorer, **rules):
     return Hierarchy.of_steps(walk_levels(features, scorer, Rules(**rules)))
 
 
+@FunctionScorer
 def link_nothing(graph, nodes):
     return EdgeScores(np.zeros(graph.affinity.shape, np.float32), np.zeros(len(nodes), np.float32))
 
 
+@FunctionScorer
 def link_everything(graph, nodes):
     return EdgeScores(np.ones(graph.affinity.shape, np.float32), np.zeros(len(nodes), np.float32))
 
 
+@FunctionScorer
 def link_even_nodes(graph, nodes):
     """About half of the nodes of every level find a parent, so each level adds many edges."""
     density = np.arange(len(nodes), dtype=np.float32) / len(nodes)
@@ -48,19 +51,19 @@ def link_even_nodes(graph, nodes):
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_perfect_scorer_recovers_the_identities(k, seed):
     features, labels = make_identities(seed=seed, spread=0.3)
-    found = cluster(features, score_with_labels(labels), k=k)
+    found = cluster(features, LabelScorer(labels), k=k)
     assert same_partition(found.labels(-1), labels)
 
 
 def test_a_perfect_scorer_recovers_identities_of_very_different_sizes():
     sizes = [1] * 10 + [2] * 10 + [5, 30, 200]
     features, labels = make_identities(sizes=sizes, spread=0.25, dim=48, seed=1)
-    assert same_partition(cluster(features, score_with_labels(labels), k=6).labels(-1), labels)
+    assert same_partition(cluster(features, LabelScorer(labels), k=6).labels(-1), labels)
 
 
 def test_a_perfect_scorer_never_joins_two_identities_however_hard_the_data():
     features, labels = make_identities(spread=1.5, seed=0)
-    found = cluster(features, score_with_labels(labels), k=5)
+    found = cluster(features, LabelScorer(labels), k=5)
     for level in range(found.n_levels):
         at_level = found.labels(level)
         assert len(np.unique(np.stack([at_level, labels]), axis=1).T) == found.n_clusters(level)
@@ -69,21 +72,21 @@ def test_a_perfect_scorer_never_joins_two_identities_however_hard_the_data():
 @pytest.mark.parametrize("n_identities", [12, 20])
 def test_well_separated_identities_with_negative_cosines_are_no_trouble(n_identities):
     features, labels = make_identities(n_identities=n_identities, size=6, spread=0.1, seed=5)
-    steps = list(walk_levels(features, score_with_labels(labels), Rules(k=9)))
+    steps = list(walk_levels(features, LabelScorer(labels), Rules(k=9)))
     assert min(step.graph.affinity.min() for step in steps) < 0
     assert same_partition(Hierarchy.of_steps(steps).labels(-1), labels)
 
 
 def test_points_that_are_all_one_identity_end_in_one_cluster():
     features, _ = make_identities(n_identities=1, size=60, seed=0)
-    found = cluster(features, score_with_labels(np.zeros(60, dtype=np.int64)), k=4)
+    found = cluster(features, LabelScorer(np.zeros(60, dtype=np.int64)), k=4)
     assert found.n_clusters(-1) == 1
     assert not found.labels(-1).any()
 
 
 def test_levels_of_at_most_k_nodes_use_all_the_others():
     features, labels = make_identities(n_identities=2, size=40, spread=0.1, seed=0)
-    steps = list(walk_levels(features, score_with_labels(labels), Rules(k=30)))
+    steps = list(walk_levels(features, LabelScorer(labels), Rules(k=30)))
     for step in steps:
         assert step.graph.k == min(30, len(step.nodes) - 1)
     assert steps[-1].graph.n_nodes <= 30
@@ -176,7 +179,7 @@ def test_searching_by_the_average_uses_the_mean_of_the_points(affinity_scorer):
 def test_the_released_training_scorer_links_without_looking_at_identities():
     features, labels = make_identities(spread=1.2, seed=0)
     rules = Rules(k=5, p_tau=0.0, as_released=True)
-    first = next(walk_levels(features, score_as_released(labels), rules))
+    first = next(walk_levels(features, LabelScorer(labels, as_released=True), rules))
     linked = first.parents.index != np.arange(len(features))
     assert (labels[first.parents.index] != labels)[linked].any()
     density = first.scores.density
@@ -200,7 +203,7 @@ def test_renumbering_the_points_renumbers_the_partition(affinity_scorer):
 def test_exact_duplicates_by_the_hundred_are_not_fragmented():
     distinct, _ = make_identities(n_identities=20, size=1, seed=0)
     labels = np.random.default_rng(0).permutation(np.repeat(np.arange(20), 250))
-    found = cluster(distinct[labels], score_with_labels(labels), k=10)
+    found = cluster(distinct[labels], LabelScorer(labels), k=10)
     assert same_partition(found.labels(-1), labels)
 
 
@@ -215,7 +218,7 @@ def test_a_large_identity_that_communities_cut_is_joined_above(monkeypatch, keep
 
     monkeypatch.setattr(levels, "decode", watch)
     settings = {"k": 10, "decoder": "leiden", "p_tau": 0.5, "keep_fragments": keep_fragments}
-    found = cluster(features, score_with_labels(labels), **settings)
+    found = cluster(features, LabelScorer(labels), **settings)
     assert used[0] == "leiden"
     assert set(used[1:]) == {"contract"}
     n_parts = len(np.unique(found.labels(0)[labels == 0]))
@@ -226,7 +229,7 @@ def test_a_large_identity_that_communities_cut_is_joined_above(monkeypatch, keep
 
 def test_the_graph_of_a_level_is_let_go_before_the_next_is_searched_for():
     features, labels = make_identities(spread=0.3, seed=0)
-    truth, graphs, alive = score_with_labels(labels), [], []
+    truth, graphs, alive = LabelScorer(labels), [], []
 
     def score(graph, nodes):
         graphs.append(ref(graph))
@@ -236,7 +239,8 @@ def test_the_graph_of_a_level_is_let_go_before_the_next_is_searched_for():
         alive.append(sum(graph() is not None for graph in graphs))
         return build_knn_graph(points, k)
 
-    Hierarchy.of_steps(walk_levels(features, score, Rules(k=3), search=search))
+    scorer = FunctionScorer(score)
+    Hierarchy.of_steps(walk_levels(features, scorer, Rules(k=3), search=search))
     assert len(alive) > 1
     assert not any(alive)
 
@@ -249,7 +253,7 @@ def test_points_are_searched_at_the_recall_of_the_search_and_super_nodes_at_a_lo
         told.append(how)
         return build_knn_graph(points, k, **how)
 
-    score = score_with_labels(labels)
+    score = LabelScorer(labels)
     Hierarchy.of_steps(walk_levels(features, score, Rules(k=3), search=search))
     assert told[0] == {}
     assert len(told) > 1
@@ -259,7 +263,7 @@ def test_points_are_searched_at_the_recall_of_the_search_and_super_nodes_at_a_lo
 
 def test_a_large_level_that_merges_next_to_nothing_is_the_last(monkeypatch):
     features, labels = make_identities(spread=0.3, seed=0)
-    score = score_with_labels(labels)
+    score = LabelScorer(labels)
     whole = list(walk_levels(features, score, Rules(k=3)))
     assert len(whole) > 2
     monkeypatch.setattr(levels, "LARGE_LEVEL", 10)
@@ -280,7 +284,7 @@ def test_linked_super_nodes_are_named_to_the_search():
         return build_knn_graph(points, k, **how)
 
     rules = Rules(k=3, keep_links=True)
-    Hierarchy.of_steps(walk_levels(features, score_with_labels(labels), rules, search=search))
+    Hierarchy.of_steps(walk_levels(features, LabelScorer(labels), rules, search=search))
     assert told[0] == (len(features), {})
     assert len(told) > 1
     for n_nodes, how in told[1:]:

@@ -115,7 +115,7 @@ class EvidenceMethod:
         """The scorer of a trained network; it works block by block and keeps nothing of nodes."""
         return EvidenceScorer(network, device, rules.between_cosine)
 
-    def cost(self, network: EvidenceNetwork) -> MethodCost:
+    def cost(self, hidden: int) -> MethodCost:
         """Measured by ``python -m benchmarks.scale``."""
         return MethodCost(
             node_map=0.0,

@@ -96,9 +96,8 @@ class PaperMethod:
         """The scorer of a trained network; it keeps at most `memory` bytes of the nodes."""
         return LanderScorer(network, device, join_equal_rows=not rules.as_released, memory=memory)
 
-    def cost(self, network: Lander) -> MethodCost:
+    def cost(self, hidden: int) -> MethodCost:
         """Measured by ``python -m benchmarks.scale``; the score grows with the network's width."""
-        hidden = network.settings.hidden
         return MethodCost(
             node_map=2.0 * hidden,
             edge_features=0.0,

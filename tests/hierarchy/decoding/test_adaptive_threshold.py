@@ -15,6 +15,7 @@ from hilander.hierarchy.decoding.trees import label_trees
 from hilander.hierarchy.levels import walk_levels
 from hilander.hierarchy.rules import Rules
 from hilander.knn.search import build_knn_graph
+from tests.scorers import FunctionScorer
 
 
 def true_edges(sizes):
@@ -167,7 +168,7 @@ def test_the_level_loop_decodes_points_at_the_suited_threshold(decoder):
     linkage = np.clip(scores.linkage * rng.uniform(0.5, 1, graph.neighbours.shape), 0.05, 0.95)
     doubtful = EdgeScores(linkage.astype(np.float32), scores.density)
     rules = Rules(k=4, p_tau=0.7, decoder=decoder, p_tau_slope=3.0, max_levels=1)
-    (step,) = walk_levels(points, lambda *_: doubtful, rules, graph=graph)
+    (step,) = walk_levels(points, FunctionScorer(lambda *_: doubtful), rules, graph=graph)
     settled = doubtful.settle_ties()
     suited = adapt_p_tau(0.7, measure_sizes(graph, settled), 3.0)
     wanted = label_trees(decode(graph, settled, suited, decoder).index)[0]
@@ -179,8 +180,8 @@ def test_the_level_loop_decodes_points_at_the_suited_threshold(decoder):
 
 def test_strangers_are_not_joined_by_a_threshold_that_falls():
     points, graph, scores = true_edges([1] * 30)
-    between_cosine = EdgeScores(np.full_like(scores.linkage, 0.3), scores.density)
+    unsure = EdgeScores(np.full_like(scores.linkage, 0.3), scores.density)
     rules = Rules(k=4, p_tau=0.5, decoder="leiden", p_tau_slope=2.0, max_levels=1)
-    (step,) = walk_levels(points, lambda *_: between_cosine, rules, graph=graph)
+    (step,) = walk_levels(points, FunctionScorer(lambda *_: unsure), rules, graph=graph)
     assert step.parents.p_tau == 0.5
     assert len(step.peaks) == 30
