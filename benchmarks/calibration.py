@@ -3,7 +3,8 @@
 ``python -m benchmarks.calibration run`` learns from four fifths of the identities of each train
 file, looks at the last fifth (as it is and re-sampled to other sizes) and at the test file, and
 appends a row for each to ``benchmarks/results/calibration.jsonl``; ``python -m
-benchmarks.calibration render`` draws the table of ``docs/confidence.md`` and its figure from rows.
+benchmarks.calibration render`` draws the table of
+``docs/how-it-works/confidence.md`` and its figure from rows.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from benchmarks.rows import (
 )
 
 ROWS = RESULTS / "calibration.jsonl"
-PAGE = ROOT / "docs" / "confidence.md"
+PAGE = ROOT / "docs" / "how-it-works" / "confidence.md"
 FIGURE = ROOT / "docs" / "images" / "reliability.png"
 BEGIN, END = "<!-- confidence: begin -->", "<!-- confidence: end -->"
 PAIRS = {
@@ -40,7 +41,7 @@ PAIRS = {
 }
 PICTURE = (
     "![Share of links that join one identity, by predicted linkage, on the test files.]"
-    "(images/reliability.png)"
+    "(../images/reliability.png)"
 )
 HELD_OUT, TEST = "held-out", "test"
 HELD_OUT_SHARE = 5  # one identity in so many is held out

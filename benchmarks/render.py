@@ -54,8 +54,8 @@ def render_page(suite: Suite, rows: Sequence[Row], pseudo: Sequence[dict[str, ob
         "Drawn from `benchmarks/results/` by `python -m benchmarks.render`; measured by "
         "`python -m benchmarks.suite run`. Every method was tuned on the training set alone, each "
         f"with at most {BUDGET} settings, by the mean of pairwise and BCubed F; "
-        "[what each method is](peers.md) says the rest. Cells are Fp / Fb / NMI, the mean over "
-        f"{suite.seeds} seeds where the method varies. The pairs: omniglot is handwritten "
+        "[what each method is](reference/rivals.md) says the rest. Cells are Fp / Fb / NMI, the "
+        f"mean over {suite.seeds} seeds where the method varies. The pairs: omniglot is handwritten "
         "characters, other ones than in its training file (a small CNN); flowers is other kinds "
         "of flowers (EfficientNet); faces trains on CelebA and tests on LFW, another collection "
         "whose sizes are unlike (dlib). A plus behind a commit means that files differed from it.",

@@ -40,13 +40,13 @@ def parser_arguments(parser):
 
 
 def test_every_command_has_a_section_and_every_section_a_command():
-    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
     assert set(sections(text)) == {f"hilander {name}" for name in commands()}
 
 
 @pytest.mark.parametrize("name", sorted(commands()))
 def test_help_and_document_name_the_same_options(name):
-    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
     section = sections(text)[f"hilander {name}"]
     assert documented_arguments(section) == parser_arguments(commands()[name])
 
@@ -69,7 +69,7 @@ def test_the_readme_example_has_five_lines_and_runs(tmp_path, monkeypatch):
 
 
 def test_the_example_of_the_python_page_runs(tmp_path, monkeypatch):
-    for example in python_blocks(ROOT / "docs" / "python-api.md"):
+    for example in python_blocks(ROOT / "docs" / "reference" / "python.md"):
         run_small(example, tmp_path, monkeypatch)
 
 

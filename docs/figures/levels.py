@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from hilander.hierarchy.levels import LevelStep, score_with_labels, walk_levels
+from hilander.hierarchy.levels import LevelStep, walk_levels
 from hilander.hierarchy.rules import Rules
+from hilander.hierarchy.scorers import LabelScorer
 from hilander.metrics.canvas import (
     BLUE,
     FAINT,
@@ -50,7 +51,7 @@ def make_points(seed: int = 4) -> tuple[Any, Any, Any]:
 def draw() -> Any:
     """The figure: one panel a level."""
     flat, points, identity = make_points()
-    steps = list(walk_levels(points, score_with_labels(identity), Rules(k=2, p_tau=0.5)))
+    steps = list(walk_levels(points, LabelScorer(identity), Rules(k=2, p_tau=0.5)))
     shown = [step for step in steps if step.parents.n_edges][:N_SHOWN]
     final = np.arange(len(points))
     for step in steps:

@@ -93,7 +93,7 @@ def test_the_page_of_confidence_is_drawn_from_its_rows():
 
 
 def test_the_example_of_the_page_of_confidence_runs():
-    text = (ROOT / "docs" / "confidence.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "how-it-works" / "confidence.md").read_text(encoding="utf-8")
     example = text.partition("```python\n")[2].partition("```")[0]
     example = example.replace("HiLander(", 'HiLander(method="paper", ')
     exec(compile(example, "example", "exec"), {})
