@@ -34,6 +34,8 @@ class Method(Protocol):
         Whether equal embeddings are clustered once and stay together.
     only_parameters : mapping of str to value
         Parameters that this method alone reads, with their defaults.
+    learning_options : tuple of str
+        Names that `learning_from_options` reads.
     scores_synthetic_sets : bool
         Whether validation scores are of synthetic sets of the held-out identities.
     """
@@ -41,6 +43,7 @@ class Method(Protocol):
     name: str
     merges_equal_rows: bool
     only_parameters: Mapping[str, Any]
+    learning_options: tuple[str, ...]
     scores_synthetic_sets: bool
 
     def plan(self, parameters: Parameters, points: FloatArray, labels: IntArray) -> Any:
@@ -72,3 +75,6 @@ class Method(Protocol):
 
     def learning_settings(self, values: Mapping[str, Any]) -> Any:
         """Learning settings rebuilt from plain values."""
+
+    def learning_from_options(self, options: Mapping[str, Any]) -> Any:
+        """Learning settings from flat options; one that is absent keeps its default."""

@@ -40,6 +40,11 @@ class Model:
     summary: dict[str, Any] = field(default_factory=dict)
     n_features: int | None = None
 
+    @property
+    def prepares_each_set(self) -> bool:
+        """Whether each set is prepared by itself, because the model belongs to no one embedder."""
+        return self.n_features is None
+
     def describe(self) -> str:
         """What training decided, in one line."""
         text = f"embeddings are {self.preparation.describe()}; p_tau = {self.rules.p_tau:g}"

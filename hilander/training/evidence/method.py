@@ -46,6 +46,7 @@ class EvidenceMethod:
     merges_equal_rows = True
     scores_synthetic_sets = True
     only_parameters: Mapping[str, Any] = {"start": "auto", "prior": "auto"}
+    learning_options = ("epochs", "batch_size", "learning_rate")
 
     def plan(self, parameters: Parameters, points: FloatArray, labels: IntArray) -> EvidencePlan:
         """Check the parameters and give the plan of a training run."""
@@ -130,6 +131,10 @@ class EvidenceMethod:
     def learning_settings(self, values: Mapping[str, Any]) -> EvidenceLearning:
         """Learning settings rebuilt from plain values."""
         return EvidenceLearning(**values)
+
+    def learning_from_options(self, options: Mapping[str, Any]) -> EvidenceLearning:
+        """Learning settings from flat options; one that is absent keeps its default."""
+        return EvidenceLearning(**options)
 
 
 def find_model_folder(name: str, asked: str | Path, *, auto: str) -> str | None:

@@ -13,6 +13,7 @@ from hilander.hierarchy.budget import MethodCost
 from hilander.hierarchy.decoding.decode import DECODERS, check_decoder
 from hilander.hierarchy.rules import Rules
 from hilander.linkage.paper.lander import Lander
+from hilander.linkage.paper.losses import LossSettings
 from hilander.linkage.paper.scorer import LanderScorer
 from hilander.linkage.paper.settings import FEATURES, Features, NetworkSettings
 from hilander.linkage.paper.training import LearningSettings, learning_from_dict
@@ -24,6 +25,8 @@ from hilander.training.parameters import Parameters, check_whiten, read_learning
 DEFAULT_K = 10
 DEFAULT_P_TAU = 0.5
 DEFAULT_HIDDEN = 512
+# Default learning rate of each optimizer: SGD's is the paper's; AdamW diverges at that rate.
+LEARNING_RATES = {"sgd": 0.1, "adamw": 0.001}
 
 
 class PaperMethod:
@@ -39,6 +42,10 @@ class PaperMethod:
         "heads": 1,
         "tune_k": False,
     }
+    learning_options = (
+        "epochs", "batch_size", "learning_rate", "optimizer", "balance", "focal_gamma",
+        "as_released",
+    )  # fmt: skip
 
     def plan(self, parameters: Parameters, points: FloatArray, labels: IntArray) -> TrainingPlan:
         """Check the parameters and give the plan of a training run."""
@@ -111,6 +118,14 @@ class PaperMethod:
     def learning_settings(self, values: Mapping[str, Any]) -> LearningSettings:
         """Learning settings rebuilt from plain values."""
         return learning_from_dict(values)
+
+    def learning_from_options(self, options: Mapping[str, Any]) -> LearningSettings:
+        """Learning settings from flat options; one that is absent keeps its default."""
+        rest = dict(options)
+        names = ("balance", "focal_gamma")
+        loss = LossSettings(**{name: rest.pop(name) for name in names if name in rest})
+        rate = LEARNING_RATES[rest.get("optimizer", "sgd")]
+        return LearningSettings(loss=loss, **{"learning_rate": rate, **rest})
 
 
 def _refuse_other_models(parameters: Parameters) -> None:
