@@ -46,7 +46,7 @@ class EvidenceMethod:
     merges_equal_rows = True
     scores_synthetic_sets = True
     only_parameters: Mapping[str, Any] = {"start": "auto", "prior": "auto"}
-    learning_options = ("epochs", "batch_size", "learning_rate")
+    learning_options: tuple[str, ...] = ("epochs", "batch_size", "learning_rate")
 
     def plan(self, parameters: Parameters, points: FloatArray, labels: IntArray) -> EvidencePlan:
         """Check the parameters and give the plan of a training run."""

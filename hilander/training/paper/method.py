@@ -42,7 +42,7 @@ class PaperMethod:
         "heads": 1,
         "tune_k": False,
     }
-    learning_options = (
+    learning_options: tuple[str, ...] = (
         "epochs", "batch_size", "learning_rate", "optimizer", "balance", "focal_gamma",
         "as_released",
     )  # fmt: skip
