@@ -220,7 +220,7 @@ def report(hierarchy: Hierarchy, log: Log) -> None:
 
 def describe_replaced(folder: Path) -> str:
     """One line on the run that a new one is going to replace; empty if there is none."""
-    from hilander.explorer.store import REVIEW_FILE, state_folder
+    from hilander.explorer.review_log.store import REVIEW_FILE, state_folder
     from hilander.hierarchy.run_extras import DETAILS_FILE
 
     if not (folder / MARKER).is_file():

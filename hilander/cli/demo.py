@@ -119,8 +119,8 @@ def run_demo(folder: Path, settings: DemoSettings, *, verbose: bool = False) -> 
     result : DemoResult
     """
     from hilander.cli.demo_page import write_page
-    from hilander.explorer.report import write_report
-    from hilander.explorer.run import Attachments
+    from hilander.explorer.report.writer import write_report
+    from hilander.explorer.run.run_folder import Attachments
     from hilander.synthetic.glyph_embedding import make_glyph_data
 
     start = time.perf_counter()

@@ -69,13 +69,13 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Open the run and serve it until stopped."""
     try:
-        from hilander.explorer.server import create_app
+        from hilander.explorer.api.app import create_app
     except ImportError as error:
         raise SettingError(
             f"the explorer needs {error.name}: pip install 'hilander[explore]'"
         ) from error
-    from hilander.explorer.opening import address_of, bind, serve
-    from hilander.explorer.safety import make_guard
+    from hilander.explorer.api.listening import address_of, bind, serve
+    from hilander.explorer.api.safety import make_guard
 
     if not args.folder.exists():
         raise MissingFileError(f"{args.folder} does not exist, expected a run folder")
@@ -100,8 +100,8 @@ def run(args: argparse.Namespace) -> int:
 
 def open_or_explain(args: argparse.Namespace) -> tuple[Any, str | None]:
     """Open the run; if it is damaged or foreign, say why, in the terminal and on the page."""
-    from hilander.explorer.opening import open_explorer
-    from hilander.explorer.store import REVIEW_FILE, ReviewStore
+    from hilander.explorer.review_log.store import REVIEW_FILE, ReviewStore
+    from hilander.explorer.session.opening import open_explorer
 
     try:
         explorer = open_explorer(args.folder, read_attachments(args), args.state, args.compare)

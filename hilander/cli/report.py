@@ -36,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the report."""
-    from hilander.explorer.report import check_report_path, write_report
+    from hilander.explorer.report.writer import check_report_path, write_report
 
     check_report_path(args.output)
     if not args.folder.exists():

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hilander.explorer.run import Attachments
+    from hilander.explorer.run.run_folder import Attachments
 
 
 def add_run_items(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +43,7 @@ def add_run_items(parser: argparse.ArgumentParser) -> None:
 def read_attachments(args: argparse.Namespace) -> Attachments:
     """Read what the options of `add_run_items` name."""
     from hilander.cli.score import read_run_ids
-    from hilander.explorer.run import Attachments
+    from hilander.explorer.run.run_folder import Attachments
     from hilander.hierarchy.hierarchy import Hierarchy
     from hilander.io.files import read_labels
 

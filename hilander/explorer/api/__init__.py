@@ -1,0 +1,1 @@
+"""The server: routes, JSON payloads, exports and access checks."""

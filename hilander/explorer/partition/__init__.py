@@ -1,0 +1,1 @@
+"""Clusters of one partition: a level of the hierarchy, or the last level as reviewed."""

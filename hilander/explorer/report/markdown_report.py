@@ -1,0 +1,127 @@
+"""The report as Markdown, with its pictures as PNG files in a folder beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from hilander.explorer.report.colours import cluster_colour
+from hilander.explorer.report.facts import ReportFacts
+from hilander.explorer.run.images import ThumbnailArray
+from hilander.io.writing import write_atomically
+from hilander.metrics.canvas import new_figure, save_figure
+from hilander.metrics.plots import draw_contact_sheet, draw_levels, draw_sizes
+
+_DOT = 4.0
+
+
+def write_markdown(facts: ReportFacts, output: Path) -> Path:
+    """Write the Markdown file and its pictures.
+
+    Parameters
+    ----------
+    facts : ReportFacts
+    output : Path
+        Ends in `.md`; the pictures go to the folder of the same name with `_files`.
+    """
+    pictures = output.with_name(output.stem + "_files")
+    pictures.mkdir(parents=True, exist_ok=True)
+    run = facts.run
+    save_figure(
+        draw_levels(
+            facts.scores,
+            [table.n_clusters for table in run.nested.tables],
+            run.hierarchy.early_stop_level,
+        ),
+        pictures / "levels.png",
+    )
+    labels = run.items.labels
+    final = run.nested.tables[-1].labels
+    sizes = draw_sizes(final, None if labels is None else labels.codes)
+    save_figure(sizes, pictures / "sizes.png")
+    lines = [f"# {_text(run.name)}", "", f"Clustering report of {run.n_points:,} items.", ""]
+    lines += _table(["", ""], [[name, value] for name, value in facts.summary.items()])
+    lines += ["", "## Levels", "", f"![Levels]({pictures.name}/levels.png)", ""]
+    lines += _levels(facts)
+    lines += ["", "## Cluster sizes", "", f"![Sizes]({pictures.name}/sizes.png)", ""]
+    if facts.layout is not None:
+        _draw_map(facts, pictures / "map.png")
+        lines += ["## Map of peaks", "", f"![Map]({pictures.name}/map.png)", ""]
+    for number, shown in enumerate(facts.shown):
+        lines += [f"## {shown.title}", "", shown.note, ""]
+        if isinstance(run.images, ThumbnailArray):
+            name = f"clusters-{number}.png"
+            titles = [f"{cluster} ({len(rows)} shown)" for cluster, rows in
+                      zip(shown.clusters, shown.members, strict=True)]  # fmt: skip
+            thumbs: npt.NDArray[np.uint8] = run.images.thumbs
+            sheet = draw_contact_sheet(thumbs, shown.members, titles)
+            save_figure(sheet, pictures / name)
+            lines += [f"![{shown.title}]({pictures.name}/{name})", ""]
+        told = zip(shown.clusters, shown.facts, shown.members, strict=True)
+        rows = [
+            [str(cluster), fact, ", ".join(run.items.ids_of(members[:4]))]
+            for cluster, fact, members in told
+        ]
+        lines += [*_table(["Cluster", "Facts", "Some of its items"], rows), ""]
+    lines += _details(facts)
+    with write_atomically(output) as temporary:
+        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return output
+
+
+def _levels(facts: ReportFacts) -> list[str]:
+    heads = ["Level", "Clusters", "Largest"]
+    if facts.scores is not None:
+        heads += ["Pairwise F", "BCubed F", "NMI"]
+    rows = []
+    for level, table in enumerate(facts.run.nested.tables):
+        cells = [str(level), f"{table.n_clusters:,}", f"{int(table.sizes.max()):,}"]
+        if facts.scores is not None:
+            one = facts.scores[level]
+            cells += [f"{one.pairwise.f:.3f}", f"{one.bcubed.f:.3f}", f"{one.nmi:.3f}"]
+        rows.append(cells)
+    return _table(heads, rows)
+
+
+def _details(facts: ReportFacts) -> list[str]:
+    lines: list[str] = []
+    if facts.settings:
+        rows = [[name, str(value)] for name, value in facts.settings.items() if value is not None]
+        lines += ["## Settings", "", *_table(["Setting", "Value"], rows), ""]
+    if facts.stages:
+        rows = [[stage, f"{seconds:.2f}"] for stage, seconds in facts.stages]
+        lines += ["## Time by stage", "", *_table(["Stage", "Seconds"], rows), ""]
+    if facts.versions:
+        rows = [[name, str(value)] for name, value in facts.versions.items()]
+        lines += ["## Versions", "", *_table(["", "Version"], rows), ""]
+    return lines
+
+
+def _table(heads: list[str], rows: list[list[str]]) -> list[str]:
+    lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
+    return lines + ["| " + " | ".join(_text(cell) for cell in row) + " |" for row in rows]
+
+
+def _text(value: str) -> str:
+    """Text that Markdown neither formats nor takes for HTML."""
+    for sign in "\\`*_{}[]<>#|!":
+        value = (
+            value.replace(sign, "\\" + sign)
+            if sign not in "<>"
+            else value.replace(sign, {"<": "&lt;", ">": "&gt;"}[sign])
+        )
+    return " ".join(value.split())
+
+
+def _draw_map(facts: ReportFacts, path: Path) -> None:
+    if facts.layout is None:
+        return
+    figure = new_figure(6.4, 6.4)
+    axes = figure.add_axes((0, 0, 1, 1))
+    places = facts.layout.places
+    colours = [cluster_colour(cluster) for cluster in facts.colours.tolist()]
+    axes.scatter(places[:, 0], -places[:, 1], s=_DOT, c=colours, linewidths=0)
+    axes.set_axis_off()
+    save_figure(figure, path)

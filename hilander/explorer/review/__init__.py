@@ -1,0 +1,1 @@
+"""Reviewing: actions, the queue of questions, and carrying a review over to a new run."""

@@ -1,0 +1,1 @@
+"""The review on disk: an append-only log of actions, and the state that its replay gives."""

@@ -1,0 +1,183 @@
+"""A run folder, opened to be looked at."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hilander.arrays.rows import FloatArray, IntArray
+from hilander.errors import FileFormatError, HiLanderError
+from hilander.explorer.run.graph import RunGraph, read_run_graph
+from hilander.explorer.run.images import ImageSource, NoImages, open_images
+from hilander.explorer.run.items import Items, read_items
+from hilander.explorer.run.mapped_npz import map_npz
+from hilander.explorer.run.nested_order import NestedOrder, build_nested_order
+from hilander.hierarchy.hierarchy import Hierarchy
+from hilander.hierarchy.run_extras import DETAILS_FILE, GRAPH_FILE, PEAKS_FILE
+from hilander.hierarchy.storage import HIERARCHY_FILE
+from hilander.io.writing import read_json
+
+
+@dataclass(frozen=True)
+class Attachments:
+    """What the user adds to a run when opening it.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_points,), optional
+        True identities.
+    thumbs : path, optional
+        Images in a `.npy` or `.npz`.
+    images_folder : path, optional
+        Folder of the image files that the run lists.
+    """
+
+    labels: npt.NDArray[Any] | None = None
+    thumbs: Path | None = None
+    images_folder: Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Everything that the views read; nothing in it changes.
+
+    Parameters
+    ----------
+    folder : Path
+    hierarchy : Hierarchy
+    nested : NestedOrder
+        Members and sub-clusters of every cluster.
+    items : Items
+    images : ImageSource
+    graph : RunGraph, optional
+    details : dict
+        What `run.json` says: settings, stages and times, versions.
+    notes : tuple of str
+        What could not be read and is shown as missing.
+    """
+
+    folder: Path
+    hierarchy: Hierarchy
+    nested: NestedOrder
+    items: Items
+    images: ImageSource
+    graph: RunGraph | None
+    details: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What to call the run."""
+        return self.folder.resolve().name
+
+    @property
+    def n_points(self) -> int:
+        """Number of points."""
+        return self.hierarchy.n_points
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels."""
+        return self.hierarchy.n_levels
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Tells one clustering of one set of items from any other: a hash of ids and labels."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.nested.tables[-1].labels).tobytes())
+        for buffer in self.items.ids.buffers():
+            if buffer is not None:
+                digest.update(buffer)
+        return digest.hexdigest()[:32]
+
+    @cached_property
+    def peak_features(self) -> tuple[IntArray, FloatArray] | None:
+        """Points that are peaks of the first level, and their features, if the run kept them."""
+        path = self.folder / PEAKS_FILE
+        if not path.is_file():
+            return None
+        arrays = map_npz(path)
+        points, features = arrays.get("points"), arrays.get("features")
+        if points is None or features is None or features.ndim != 2 or len(points) != len(features):
+            raise FileFormatError(
+                f"{path} holds no features of peaks; run `hilander cluster` again"
+            )
+        if len(points) and not (int(points.min()) >= 0 and int(points.max()) < self.n_points):
+            raise FileFormatError(f"{path} names points that the run does not have")
+        return np.asarray(points), features
+
+    def stamp(self) -> tuple[int, int]:
+        """Tell when the folder is written anew: inode and time of the hierarchy."""
+        try:
+            facts = os.stat(self.folder / HIERARCHY_FILE)
+        except OSError:
+            return (0, 0)
+        return facts.st_ino, facts.st_mtime_ns
+
+
+def open_run(
+    folder: str | Path, attachments: Attachments | None = None, cache: Path | None = None
+) -> Run:
+    """Open a run folder.
+
+    Parameters
+    ----------
+    folder : path
+    attachments : Attachments, optional
+    cache : Path, optional
+        Where thumbnails of image files are kept.
+
+    Raises
+    ------
+    FileFormatError
+        If the folder is not a run, or what it must hold is damaged. What is optional and damaged
+        becomes a note.
+    """
+    path = Path(folder)
+    given = attachments or Attachments()
+    hierarchy = Hierarchy.load(path)
+    _check_ranges(hierarchy, path)
+    items = read_items(path, hierarchy.n_points, given.labels)
+    notes: list[str] = []
+    graph, details = None, {}
+    images: ImageSource = NoImages()
+    try:
+        graph = read_run_graph(path / GRAPH_FILE, hierarchy.n_points)
+    except HiLanderError as error:
+        notes.append(str(error))
+    try:
+        told = read_json(path / DETAILS_FILE) if (path / DETAILS_FILE).is_file() else {}
+        details = told if isinstance(told, dict) else {}
+    except HiLanderError as error:
+        notes.append(str(error))
+    try:
+        images = open_images(path, items, cache, given.thumbs, given.images_folder)
+    except HiLanderError as error:
+        if given.thumbs is not None or given.images_folder is not None:
+            raise
+        notes.append(str(error))
+    nested = build_nested_order(hierarchy)
+    return Run(path, hierarchy, nested, items, images, graph, details, tuple(notes))
+
+
+def _check_ranges(hierarchy: Hierarchy, folder: Path) -> None:
+    """Refuse a hierarchy whose numbers point nowhere, before a view trips over them."""
+    for number, level in enumerate(hierarchy.levels):
+        arrays = (level.parent, level.labels, level.peaks)
+        whole = all(array.dtype.kind in "iu" and array.ndim == 1 for array in arrays)
+        if not whole or not all(
+            len(array) and int(array.min()) >= 0 and int(array.max()) < bound
+            for array, bound in zip(
+                arrays, (level.n_nodes, level.n_clusters, level.n_nodes), strict=True
+            )
+        ):
+            raise FileFormatError(
+                f"{folder / HIERARCHY_FILE} is damaged: level {number} points outside of its "
+                "nodes; run `hilander cluster` again"
+            )

@@ -1,0 +1,1 @@
+"""One opened run with its review."""

@@ -1,0 +1,145 @@
+"""Reviews survive a new clustering."""
+
+import numpy as np
+import pytest
+
+from hilander.errors import SettingError
+from hilander.explorer.review.carry import carry_over
+from hilander.explorer.review_log.state import Event, ReviewState
+from hilander.explorer.review_log.store import Base
+from hilander.explorer.session.opening import open_explorer
+
+IDS = [f"i{row}" for row in range(12)]
+OLD = np.repeat([0, 1, 2, 3], 3)
+
+
+def carried(new_labels, *actions, new_ids=None):
+    base = Base(1, "old", 4, IDS, OLD)
+    old = ReviewState(OLD, 4)
+    for seq, (kind, payload) in enumerate(actions, 1):
+        old.apply(Event(seq, kind, payload))
+    labels = np.asarray(new_labels)
+    new = Base(0, "new", int(labels.max()) + 1, new_ids or IDS, labels)
+    result = carry_over(base, old, new)
+    state = ReviewState(labels, new.n_clusters)
+    for seq, (kind, payload) in enumerate(result.events, 1):
+        state.apply(Event(seq, kind, payload))
+    return result, state
+
+
+def named(group, name):
+    return ("name", {"group": group, "name": name})
+
+
+def test_a_name_follows_its_members_to_their_new_number():
+    _, state = carried(
+        np.repeat([3, 2, 1, 0], 3), named(0, "ada"), ("junk", {"group": 2, "junk": 1})
+    )
+    assert state.names == {3: "ada"}
+    assert state.junk == {1}
+
+
+def test_a_name_follows_its_members_through_another_order_of_items():
+    order = np.random.default_rng(0).permutation(12)
+    _, state = carried(OLD[order], named(1, "bo"), new_ids=[IDS[i] for i in order])
+    assert state.names == {1: "bo"}
+
+
+def test_same_is_said_again_by_merging():
+    said = ("merge", {"groups": [0, 1], "must": [[0, 3]]})
+    result, state = carried(OLD, said, named(0, "both"))
+    assert state.labels[0] == state.labels[3]
+    assert state.constraints()[0] == [(0, 3)]
+    assert list(state.names.values()) == ["both"]
+    assert result.conflicts == []
+
+
+def test_what_the_new_run_agrees_with_needs_nothing():
+    said = ("split", {"group": 0, "parts": [[0]], "cannot": [[0, 1]]})
+    new = OLD.copy()
+    new[0] = 4
+    result, state = carried(new, said)
+    assert result.conflicts == []
+    assert state.constraints()[1] == [(0, 1)]
+    np.testing.assert_array_equal(state.labels, new)
+
+
+def test_different_that_is_one_cluster_again_is_a_conflict():
+    said = ("split", {"group": 0, "parts": [[0]], "cannot": [[0, 1]]})
+    result, _ = carried(OLD, said)
+    (conflict,) = result.conflicts
+    assert conflict["kind"] == "different"
+    assert conflict["clusters"] == [0]
+    assert "i0" in conflict["text"]
+
+
+def test_same_across_what_was_said_to_be_different_is_a_conflict():
+    # 0 and 3 are the same; 1 and 4 are not; the new run puts 0 with 1 and 3 with 4.
+    said = (
+        ("move", {"rows": [1], "to": None}),
+        ("merge", {"groups": [0, 1], "must": [[0, 3]]}),
+        ("answer", {"key": "k", "verdict": "different", "cannot": [[1, 4]]}),
+    )
+    result, state = carried(OLD, *said)
+    assert [conflict["kind"] for conflict in result.conflicts] == ["same"]
+    assert state.labels[0] != state.labels[3]
+
+
+def test_two_names_in_one_new_cluster_are_a_conflict():
+    new = np.where(OLD == 1, 0, OLD)
+    result, state = carried(new, named(0, "ada"), named(1, "bo"))
+    assert state.names == {0: "ada"}
+    assert [conflict["kind"] for conflict in result.conflicts] == ["name"]
+    assert "bo" in result.conflicts[0]["text"]
+
+
+def test_a_scattered_cluster_does_not_pass_its_name_on():
+    result, state = carried([0, 1, 2, 0, 0, 0, 1, 1, 1, 2, 2, 2], named(0, "ada"))
+    assert state.names == {}
+    assert [conflict["kind"] for conflict in result.conflicts] == ["scattered"]
+
+
+def test_items_that_are_gone_are_told():
+    said = ("merge", {"groups": [0, 1], "must": [[0, 3]]})
+    new_ids = [f"other{row}" for row in range(12)]
+    result, state = carried(OLD, said, named(2, "cy"), new_ids=new_ids)
+    assert sorted(conflict["kind"] for conflict in result.conflicts) == ["lost", "lost"]
+    assert state.names == {}
+
+
+def test_a_run_written_anew_finds_its_review(make_run):
+    folder = make_run("run", seed=1)
+    first = open_explorer(folder)
+    largest = int(first.reviewed().order("size")[0])
+    first.act("name", {"group": largest, "name": "the largest"})
+    pair = first.pairs[0]
+    first.act("answer", {"key": pair.key, "verdict": "same"})
+    ids = first.run.items.ids_of(np.array([pair.a, pair.b]))
+    members = set(first.run.items.ids_of(first.reviewed().rows_of(largest)))
+    first.store.close()
+
+    make_run("run", seed=1, p_tau=0.75)
+    second = open_explorer(folder)
+    assert second.run.fingerprint != first.run.fingerprint
+    rows = [second.run.items.row_by_id[name] for name in ids]
+    labels = second.review.state.labels
+    assert labels[rows[0]] == labels[rows[1]]
+    ((group, name),) = second.review.state.names.items()
+    assert name == "the largest"
+    now = set(second.run.items.ids_of(second.reviewed().rows_of(group)))
+    assert len(now & members) * 2 >= len(members)
+    with pytest.raises(SettingError, match="nothing to undo"):
+        second.act("undo", {})
+    # Opened once more it is the same run: nothing is carried twice.
+    again = open_explorer(folder)
+    assert [event.seq for event in again.review.log] == [event.seq for event in second.review.log]
+
+
+def test_a_review_is_imported_from_another_run(make_run):
+    first = open_explorer(make_run("one", seed=1))
+    first.act("name", {"group": 0, "name": "zero"})
+    second = open_explorer(make_run("two", seed=1, p_tau=0.8))
+    second.import_review(first.store)
+    assert list(second.review.state.names.values()) == ["zero"]
+    with pytest.raises(SettingError, match="has a review already"):
+        second.import_review(first.store)

@@ -1,0 +1,143 @@
+"""Actions on clusters, as a function of the log."""
+
+import numpy as np
+import pytest
+
+from hilander.errors import SettingError
+from hilander.explorer.review_log.state import Event, ReviewState, effective
+
+LABELS = np.array([0, 0, 0, 1, 1, 2, 2, 2, 2, 3])
+
+
+def state_after(*actions):
+    state = ReviewState(LABELS, 4)
+    for seq, (kind, payload) in enumerate(actions, 1):
+        state.apply(Event(seq, kind, payload))
+    return state
+
+
+def check_whole(state):
+    """Groups and labels say the same, and every point is in one group."""
+    seen = []
+    for group in range(state.next_group):
+        rows = state.rows_of(group)
+        assert (state.labels[rows] == group).all()
+        seen += rows.tolist()
+    assert sorted(seen) == list(range(len(state.labels)))
+
+
+def test_merging_keeps_the_number_of_the_largest():
+    state = state_after(("merge", {"groups": [1, 2, 3]}))
+    assert state.labels.tolist() == [0, 0, 0, 2, 2, 2, 2, 2, 2, 2]
+    check_whole(state)
+
+
+def test_merging_keeps_the_largests_name_or_else_the_first():
+    named = ("name", {"group": 1, "name": "one"})
+    assert state_after(named, ("merge", {"groups": [2, 1]})).names == {2: "one"}
+    both = state_after(named, ("name", {"group": 2, "name": "two"}), ("merge", {"groups": [1, 2]}))
+    assert both.names == {2: "two"}
+
+
+def test_splitting_takes_parts_out_under_new_numbers():
+    state = state_after(("split", {"group": 2, "parts": [[5], [6, 7]]}))
+    assert state.labels.tolist() == [0, 0, 0, 1, 1, 4, 5, 5, 2, 3]
+    check_whole(state)
+
+
+def test_a_number_is_never_used_twice():
+    state = state_after(
+        ("move", {"rows": [0], "to": None}),
+        ("merge", {"groups": [4, 1]}),
+        ("move", {"rows": [9], "to": None}),
+    )
+    assert state.labels[9] == 5
+    check_whole(state)
+
+
+def test_moving_all_of_a_cluster_empties_it_and_its_name():
+    state = state_after(
+        ("name", {"group": 3, "name": "gone"}), ("junk", {"group": 3, "junk": True}),
+        ("move", {"rows": [9], "to": 0}),
+    )  # fmt: skip
+    assert state.names == {}
+    assert state.junk == set()
+    check_whole(state)
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload"),
+    [
+        ("merge", {"groups": [1]}),
+        ("merge", {"groups": [1, 1]}),
+        ("merge", {"groups": [1, 99]}),
+        ("split", {"group": 2, "parts": []}),
+        ("split", {"group": 2, "parts": [[5, 6, 7, 8]]}),
+        ("split", {"group": 2, "parts": [[0]]}),
+        ("split", {"group": 2, "parts": [[5], [5]]}),
+        ("split", {"group": 2, "parts": [[-1]]}),
+        ("move", {"rows": [], "to": 1}),
+        ("move", {"rows": [99], "to": 1}),
+        ("move", {"rows": [0, 1], "to": 0}),
+        ("name", {"group": 7, "name": "x"}),
+        ("name", {"group": 1, "name": "x" * 201}),
+        ("answer", {"key": "k", "verdict": "perhaps"}),
+        ("explode", {}),
+    ],
+)
+def test_an_action_that_cannot_be_done_changes_nothing(kind, payload):
+    state = ReviewState(LABELS, 4)
+    with pytest.raises(SettingError):
+        state.apply(Event(1, kind, payload))
+    assert state.labels.tolist() == LABELS.tolist()
+    assert state.next_group == 4
+    assert not state.names
+    assert not state.changed
+    assert not state.answers
+
+
+def test_a_copy_lives_its_own_life():
+    state = state_after(("name", {"group": 0, "name": "a"}))
+    twin = state.copy()
+    twin.apply(Event(2, "merge", {"groups": [0, 1], "must": [[0, 3]]}))
+    twin.apply(Event(3, "name", {"group": 0, "name": "b"}))
+    assert state.labels.tolist() == LABELS.tolist()
+    assert state.names == {0: "a"}
+    assert state.must == []
+
+
+def test_pairs_that_later_actions_overrode_are_not_given():
+    state = state_after(
+        ("split", {"group": 2, "parts": [[5]], "cannot": [[5, 6]]}),
+        ("merge", {"groups": [2, 4], "must": [[5, 6]]}),
+    )
+    assert state.constraints() == ([(5, 6)], [])
+    state.apply(Event(3, "split", {"group": 2, "parts": [[5]], "cannot": [[6, 5]]}))
+    assert state.constraints() == ([], [(5, 6)])
+
+
+def test_undo_and_redo_are_worked_out_of_the_log():
+    log = [Event(seq, kind, {}) for seq, kind in enumerate(
+        ("name", "junk", "undo", "undo", "redo", "move", "redo", "undo"), 1)]  # fmt: skip
+    done, undone = effective(log)
+    assert [event.seq for event in done] == [1]
+    assert [event.seq for event in undone] == [6]
+
+
+def test_random_actions_keep_every_point_in_one_group():
+    rng = np.random.default_rng(5)
+    state = ReviewState(rng.integers(0, 8, 60), 8)
+    for seq in range(1, 300):
+        groups = np.unique(state.labels)
+        kind = rng.choice(["merge", "split", "move"])
+        rows = rng.choice(60, size=3, replace=False)
+        payload = {
+            "merge": {"groups": rng.choice(groups, 2).tolist()},
+            "split": {"group": int(state.labels[rows[0]]), "parts": [[int(rows[0])]]},
+            "move": {"rows": rows.tolist(), "to": rng.choice([None, int(groups[0])])},
+        }[kind]
+        try:
+            state.apply(Event(seq, str(kind), payload))
+        except SettingError:
+            continue
+        check_whole(state)

@@ -1,0 +1,99 @@
+"""The log on disk."""
+
+import sqlite3
+import threading
+
+import numpy as np
+import pytest
+
+from hilander.errors import FileFormatError, OutputError
+from hilander.explorer.review_log.store import Base, ReviewStore
+
+BASE = Base(0, "print", 3, ["a", "b", "c"], np.array([0, 1, 2]))
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = ReviewStore(tmp_path / "deep" / "review.sqlite")
+    yield made
+    made.close()
+
+
+def test_a_log_is_read_as_it_was_written(store):
+    base = store.add_base(BASE)
+    store.append(base, "name", {"group": 1, "name": "é<b>"})
+    store.append(base, "junk", {"group": 2, "junk": True})
+    again = ReviewStore(store.path)
+    events = again.events(base)
+    again.close()
+    assert [event.kind for event in events] == ["name", "junk"]
+    assert events[0].payload == {"group": 1, "name": "é<b>"}
+    assert [event.kind for event in store.events(base, after=events[0].seq)] == ["junk"]
+
+
+def test_a_base_keeps_ids_and_clusters(store):
+    store.add_base(BASE)
+    found = store.latest_base()
+    assert found.ids == BASE.ids
+    assert found.labels.tolist() == [0, 1, 2]
+    assert (found.fingerprint, found.n_clusters) == ("print", 3)
+
+
+def test_a_request_sent_again_is_not_done_again(store):
+    base = store.add_base(BASE)
+    first = store.append(base, "name", {"group": 1}, "key-12345")
+    second = store.append(base, "name", {"group": 1}, "key-12345")
+    assert first.seq == second.seq
+    assert len(store.events(base)) == 1
+
+
+def test_an_action_on_an_old_view_is_not_written(store):
+    base = store.add_base(BASE)
+    first = store.append(base, "name", {}, after=0)
+    assert store.append(base, "junk", {}, after=0) is None
+    assert store.append(base, "junk", {}, after=first.seq) is not None
+    assert len(store.events(base)) == 2
+
+
+def test_a_base_that_fails_half_way_leaves_nothing(store):
+    with pytest.raises(TypeError):
+        store.add_base(BASE, [("name", {"group": 1}), ("name", {"group": object()})])
+    assert store.latest_base() is None
+    assert sqlite3.connect(store.path).execute("SELECT COUNT(*) FROM events").fetchone() == (0,)
+
+
+def test_two_stores_of_one_file_take_turns(store):
+    base = store.add_base(BASE)
+    other = ReviewStore(store.path)
+
+    def write(one, name):
+        for number in range(40):
+            one.append(base, "name", {"name": f"{name}{number}"})
+
+    threads = [threading.Thread(target=write, args=pair) for pair in ((store, "a"), (other, "b"))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    other.close()
+    assert len({event.seq for event in store.events(base)}) == 80
+
+
+def test_what_is_no_review_is_refused(tmp_path):
+    path = tmp_path / "review.sqlite"
+    path.write_bytes(b"not a database, far from it" * 50)
+    with pytest.raises(FileFormatError, match="not a review database"):
+        ReviewStore(path)
+    assert path.read_bytes().startswith(b"not a database")
+
+
+def test_a_review_of_a_newer_version_is_refused(store):
+    store._db.execute("PRAGMA user_version = 99")
+    with pytest.raises(FileFormatError, match="newer hilander"):
+        ReviewStore(store.path)
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="--state"):
+        ReviewStore(tmp_path / "file" / "review.sqlite")

@@ -1,0 +1,138 @@
+"""Only pictures that the run lists are ever shown, and only as pictures."""
+
+import io
+import os
+
+import numpy as np
+import pyarrow
+import pytest
+from PIL import Image
+
+from hilander.errors import SettingError
+from hilander.explorer.run.images import ImageFolder, ThumbnailArray, open_images
+from hilander.explorer.run.items import Items
+
+
+def picture(path, size=(40, 30), **options):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", size, "red").save(path, **options)
+
+
+def folder_of(tmp_path, *paths):
+    ids = pyarrow.array([str(row) for row in range(len(paths))])
+    items = Items(ids, {"path": pyarrow.array(list(paths), type=pyarrow.string())})
+    return ImageFolder(tmp_path / "images", items, tmp_path / "cache")
+
+
+def opened(content):
+    return Image.open(io.BytesIO(content))
+
+
+@pytest.mark.parametrize("shape", [(3, 9, 7), (3, 9, 7, 3)])
+def test_an_array_gives_its_pixels(shape):
+    thumbs = np.random.default_rng(0).integers(0, 255, shape).astype(np.uint8)
+    shown = opened(ThumbnailArray(thumbs).thumbnail(1))
+    np.testing.assert_array_equal(np.asarray(shown), thumbs[1])
+    assert ThumbnailArray(thumbs).thumbnail(3) is None
+
+
+def test_a_listed_file_is_shrunk_and_kept(tmp_path):
+    picture(tmp_path / "images" / "a" / "b.jpg", (900, 600))
+    folder = folder_of(tmp_path, "a/b.jpg")
+    shown = opened(folder.thumbnail(0))
+    assert shown.format == "PNG"
+    assert max(shown.size) <= 160
+    (kept,) = (tmp_path / "cache").rglob("*.png")
+    kept.write_bytes(b"kept")
+    assert folder.thumbnail(0) == b"kept"
+
+
+def test_a_file_that_changed_is_drawn_anew(tmp_path):
+    picture(tmp_path / "images" / "b.png")
+    folder = folder_of(tmp_path, "b.png")
+    before = folder.thumbnail(0)
+    picture(tmp_path / "images" / "b.png", (10, 90))
+    assert folder.thumbnail(0) != before
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../secret.png",
+        "a/../../secret.png",
+        "./../secret.png",
+        "..\\secret.png",
+        "/etc/passwd",
+        "a\x00.png",
+        "",
+        "missing.png",
+        ".",
+        "a",
+        "%2e%2e/secret.png",
+    ],
+)
+def test_a_path_never_leads_out_of_the_folder(tmp_path, path):
+    picture(tmp_path / "secret.png")
+    picture(tmp_path / "images" / "a" / "x.png")
+    folder = folder_of(tmp_path, path)
+    assert folder.locate(0) is None
+    assert folder.thumbnail(0) is None
+
+
+def test_an_absolute_path_to_a_picture_outside_is_refused(tmp_path):
+    picture(tmp_path / "secret.png")
+    assert folder_of(tmp_path, str(tmp_path / "secret.png")).thumbnail(0) is None
+
+
+def test_a_link_out_of_the_folder_is_refused(tmp_path):
+    picture(tmp_path / "outside" / "secret.png")
+    (tmp_path / "images").mkdir()
+    os.symlink(tmp_path / "outside" / "secret.png", tmp_path / "images" / "file.png")
+    os.symlink(tmp_path / "outside", tmp_path / "images" / "folder")
+    folder = folder_of(tmp_path, "file.png", "folder/secret.png")
+    assert folder.thumbnail(0) is None
+    assert folder.thumbnail(1) is None
+
+
+def test_a_link_inside_of_the_folder_is_followed(tmp_path):
+    picture(tmp_path / "images" / "real.png")
+    os.symlink("real.png", tmp_path / "images" / "link.png")
+    assert folder_of(tmp_path, "link.png").thumbnail(0) is not None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>",
+        b"<html>hello",
+        b"\x89PNG\r\n\x1a\nbroken",
+        b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n",
+    ],
+)
+def test_what_is_no_picture_is_not_shown(tmp_path, content):
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "x.png").write_bytes(content)
+    assert folder_of(tmp_path, "x.png").thumbnail(0) is None
+
+
+def test_bytes_hidden_behind_a_picture_do_not_get_through(tmp_path):
+    picture(tmp_path / "images" / "x.png")
+    with (tmp_path / "images" / "x.png").open("ab") as stream:
+        stream.write(b"<script>alert(1)</script>")
+    assert b"script" not in folder_of(tmp_path, "x.png").thumbnail(0)
+
+
+def test_without_a_column_of_paths_the_ids_are_the_paths(tmp_path):
+    picture(tmp_path / "images" / "ann" / "1.png")
+    items = Items(pyarrow.array(["ann/1.png", "ann/2.png"]), {})
+    found = open_images(tmp_path, items, None, images_folder=tmp_path / "images")
+    assert opened(found.thumbnail(0)).format == "PNG"
+    assert found.thumbnail(1) is None
+
+
+def test_a_folder_in_which_nothing_is_named_by_an_id_is_refused(tmp_path):
+    picture(tmp_path / "images" / "other.png")
+    items = Items(pyarrow.array(["0", "1"]), {})
+    with pytest.raises(SettingError, match="holds no file named by an id"):
+        open_images(tmp_path, items, None, images_folder=tmp_path / "images")
