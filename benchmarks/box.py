@@ -54,7 +54,7 @@ from hilander.embeddings.validation import as_embeddings
 from hilander.hierarchy.rules import Rules
 from hilander.io.files import read_embeddings
 from hilander.knn.search import build_knn_graph
-from hilander.linkage.evidence.network import EvidenceNetwork, EvidenceSettings, put_inside
+from hilander.linkage.evidence.network import EvidenceNetwork, EvidenceSettings, insert_part
 from hilander.linkage.evidence.training import EvidenceLearning
 from hilander.metrics.scores import bcubed_f, nmi, pairwise_f
 from hilander.training.evidence.recipe import EvidencePlan, train_on_episodes
@@ -154,7 +154,9 @@ def make_pretrained(left_out: str | None, hand: int) -> HiLander:
 
 def join_networks(many: EvidenceNetwork, small_set: EvidenceNetwork) -> EvidenceNetwork:
     """One network that judges sets of few points by the second, all others by the first."""
-    return put_inside(replace(many.settings, small_set_points=FEW_POINTS), many, "few", small_set)
+    return insert_part(
+        replace(many.settings, small_set_points=FEW_POINTS), many, "small_set", small_set
+    )
 
 
 def choose_thresholds(

@@ -15,7 +15,7 @@ from hilander.linkage.evidence.network import (
     EdgeClassifier,
     EnsembleLinear,
     EvidenceNetwork,
-    put_inside,
+    insert_part,
 )
 
 Hand = Sequence[tuple[int, int]]
@@ -43,7 +43,7 @@ def gather_members(networks: Sequence[EvidenceNetwork], hand: Hand) -> EvidenceN
     small_set = [one.small_set for one in networks if one.small_set is not None]
     if len(small_set) < len(networks):
         return gathered.eval()
-    return put_inside(settings, gathered, "few", gather_members(small_set, hand))
+    return insert_part(settings, gathered, "small_set", gather_members(small_set, hand))
 
 
 def gather_classifier(look: EdgeClassifier, theirs: Sequence[EdgeClassifier], hand: Hand) -> None:

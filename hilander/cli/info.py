@@ -166,7 +166,10 @@ def _describe_model(path: Path) -> dict[str, Any]:
 
 def _count_epochs(history: list[dict[str, Any]]) -> dict[str, int]:
     """Epochs; of a network of several looks those of one look, and how many looks there are."""
-    by_classifier = Counter((record.get("draw"), record.get("look")) for record in history)
+    # Version 0.1 wrote "look" for "classifier".
+    by_classifier = Counter(
+        (record.get("draw"), record.get("classifier", record.get("look"))) for record in history
+    )
     epochs, classifiers = (
         max(by_classifier.values(), default=0),
         {look for _, look in by_classifier},

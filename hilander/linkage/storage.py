@@ -115,3 +115,8 @@ def build_network(settings: dict[str, Any]) -> Network:
     network, shape = NETWORKS[kind]
     built: Network = network(shape.from_dict(values))
     return built
+
+
+def as_evidence_network(network: Network) -> EvidenceNetwork | None:
+    """The network itself if it is of the default method, else None."""
+    return network if isinstance(network, EvidenceNetwork) else None

@@ -18,7 +18,7 @@ from hilander.knn.search import build_knn_graph
 from hilander.learning.device import one_thread
 from hilander.synthetic.episodes import Episode, resample_identities
 from hilander.synthetic.identity_bootstrap import FEWEST_SOURCES
-from hilander.training.metric import find_widest, learn_metric
+from hilander.training.metric import find_principal_axes, learn_metric
 
 Learn = Callable[[FloatArray, IntArray], FloatArray]  # (features, labels) -> transform
 Rank = Callable[[Episode, int], float]  # (episode, k) -> how good its graph is
@@ -99,7 +99,7 @@ def choose_map(features: FloatArray, labels: IntArray, k: int, seed: int) -> Cho
     whitenings = [_whiten_by(ridge) for ridge in (RIDGES if dim <= MOST_FEATURES else ())]
     # One thread for each product: what is learnt shall not depend on how many there are.
     with open_workers() as workers, one_thread():
-        metric: Learn = partial(learn_metric, seed=seed, basis=find_widest(features))
+        metric: Learn = partial(learn_metric, seed=seed, basis=find_principal_axes(features))
         maps = [*whitenings, metric]
         gains = try_maps(turns, maps, k, find_edges, workers)
         best = int(gains.argmax())

@@ -42,7 +42,7 @@ def learn_metric(
     labels : ndarray of shape (n_points,)
     seed : int
     basis : ndarray of shape (dim, n_widest), optional
-        Directions that may be changed, as `find_widest` gives them; those of the features.
+        Directions that may be changed, as `find_principal_axes` gives them; those of the features.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def learn_metric(
     """
     dim = features.shape[1]
     codes = np.unique(labels, return_inverse=True)[1]
-    basis = find_widest(features) if basis is None else basis
+    basis = find_principal_axes(features) if basis is None else basis
     draw = _Draw(codes, np.random.default_rng([seed, 5]))
     if draw.size.max(initial=0) < 2:
         return np.eye(dim, dtype=np.float32)
@@ -74,7 +74,7 @@ def learn_metric(
     return transform
 
 
-def find_widest(features: FloatArray) -> FloatArray:
+def find_principal_axes(features: FloatArray) -> FloatArray:
     """The directions along which rows differ most, as columns, shape (dim, n_widest), float32."""
     dim = features.shape[1]
     if dim <= WIDEST:

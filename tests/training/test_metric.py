@@ -6,7 +6,7 @@ import torch
 
 from hilander.arrays.rows import unit_rows
 from hilander.engines.threads import open_workers
-from hilander.training.metric import find_widest, learn_metric, tell_apart
+from hilander.training.metric import find_principal_axes, learn_metric, tell_apart
 from hilander.training.paper.recipe import metric
 
 
@@ -73,7 +73,7 @@ def test_only_the_widest_directions_are_changed(monkeypatch):
     monkeypatch.setattr(metric, "WIDEST", 6)
     features, labels = turned(30, 8)
     transform = learn_metric(features, labels)
-    basis = find_widest(features)
+    basis = find_principal_axes(features)
     np.testing.assert_allclose(basis.T @ basis, np.eye(6), atol=1e-5)
     across = np.eye(24) - basis @ basis.T
     np.testing.assert_allclose(across @ transform, across, atol=1e-5)
@@ -84,9 +84,9 @@ def test_only_the_widest_directions_are_changed(monkeypatch):
 def test_the_widest_directions_are_those_that_rows_differ_along(monkeypatch):
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(500, 5)) * (0.1, 3, 0.1, 2, 0.1) + 10
-    np.testing.assert_array_equal(find_widest(rows.astype(np.float32)), np.eye(5))
+    np.testing.assert_array_equal(find_principal_axes(rows.astype(np.float32)), np.eye(5))
     monkeypatch.setattr(metric, "WIDEST", 2)
-    basis = find_widest(rows.astype(np.float32))
+    basis = find_principal_axes(rows.astype(np.float32))
     assert basis.shape == (5, 2)
     assert abs(basis[1, 0]) > 0.99
     assert abs(basis[3, 1]) > 0.99

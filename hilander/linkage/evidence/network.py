@@ -268,17 +268,11 @@ class EvidenceNetwork(nn.Module):
             raise TypeError("the network's parts are not looks")
         return first, second
 
-    def predict(self, graph: KnnGraph, evidence: FloatArray, *, super_nodes: bool) -> FloatArray:
-        """Linkage of every edge, shape (n_nodes, k), from both looks."""
-        first, second = self.classifiers(super_nodes=super_nodes)
-        set_context = super_nodes and self.settings.set_context
-        seen = add_second_stage(graph, evidence, first.predict(evidence), set_context=set_context)
-        return second.predict(seen)
+    def predict(self, graph: KnnGraph, evidence: EdgeFeatures) -> FloatArray:
+        """Linkage of every edge, shape (n_nodes, k), from both stages.
 
-    def predict_blocks(self, graph: KnnGraph, evidence: EdgeFeatures) -> FloatArray:
-        """What `predict` gives, without the evidence of all edges at once.
-
-        The evidence of a block of nodes is made, judged and dropped, for each look anew.
+        Edge features are computed for one block of nodes at a time, once for each stage, because
+        those of all edges may not fit in memory.
         """
         first, second = self.classifiers(super_nodes=evidence.super_nodes)
         place = first.centre.device
@@ -307,7 +301,7 @@ class EvidenceNetwork(nn.Module):
         return linkage
 
 
-def put_inside(
+def insert_part(
     settings: EvidenceSettings, network: EvidenceNetwork, name: str, part: EvidenceNetwork
 ) -> EvidenceNetwork:
     """A network of these settings with the weights of one, and of another as its part."""
@@ -322,7 +316,7 @@ def rename_old_weight(key: str) -> str:
     return ".".join(_OLD_PARTS.get(part, part) for part in key.split("."))
 
 
-def without_prior(network: EvidenceNetwork) -> EvidenceNetwork:
+def remove_prior(network: EvidenceNetwork) -> EvidenceNetwork:
     """The network itself, without its adviser."""
     network.prior, network.settings = None, network.settings.alone()
     return network

@@ -57,7 +57,7 @@ class EvidenceScorer:
                     graph, nodes, self._background, relative_sizes=relative_sizes
                 )
             ready = network.to(choose_device(self.device)).eval()
-            predictions.append((weight, ready.predict_blocks(graph, computed[relative_sizes])))
+            predictions.append((weight, ready.predict(graph, computed[relative_sizes])))
         linkage = join_equal_rows(graph, average_log_odds(predictions))
         return EdgeScores(linkage, edge_density(graph.affinity, linkage))
 

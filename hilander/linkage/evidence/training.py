@@ -79,14 +79,14 @@ class Examples:
 
     Parameters
     ----------
-    evidence : ndarray of shape (n_nodes, k, width)
+    edge_features : ndarray of shape (n_nodes, k, width)
     same : ndarray of shape (n_nodes, k), bool
         Whether both ends are one identity.
     weight : float
         How much the episode counts.
     """
 
-    evidence: FloatArray
+    edge_features: FloatArray
     same: BoolArray
     weight: float = 1.0
 
@@ -115,7 +115,7 @@ def train_classifier(
     device: str = "auto",
     checkpoint: Checkpoint | None = None,
     progress: str | None = None,
-    anew: bool = True,
+    fit_scaling: bool = True,
     watch: Watch = iter,
 ) -> list[EpochRecord]:
     """Train one look in place and give its history.
@@ -134,7 +134,7 @@ def train_classifier(
     checkpoint : Checkpoint, optional
     progress : str, optional
         Name of the progress bar; None for no bar.
-    anew : bool
+    fit_scaling : bool
         Measure mean and spread of the evidence. A look that was trained before keeps its own, for
         its weights are made for them.
     watch : callable (epochs) -> iterator
@@ -147,7 +147,7 @@ def train_classifier(
     place = choose_device(device)
     evidence, same = _stack(examples, place)
     classifier.to(place).train()
-    if anew:
+    if fit_scaling:
         classifier.adapt(evidence.mean(dim=0), evidence.std(dim=0) + _LEAST_SPREAD)
     optimizer = torch.optim.AdamW(
         classifier.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
@@ -189,8 +189,8 @@ class _Draw:
 
 
 def _stack(examples: Sequence[Examples], place: torch.device) -> tuple[Tensor, Tensor]:
-    width = examples[0].evidence.shape[-1]
-    evidence = np.concatenate([one.evidence.reshape(-1, width) for one in examples])
+    width = examples[0].edge_features.shape[-1]
+    evidence = np.concatenate([one.edge_features.reshape(-1, width) for one in examples])
     same = np.concatenate([one.same.ravel() for one in examples]).astype(np.float32)
     return torch.from_numpy(evidence).to(place), torch.from_numpy(same).to(place)
 

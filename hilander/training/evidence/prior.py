@@ -16,8 +16,8 @@ import numpy as np
 
 from hilander.errors import ModelError
 from hilander.hierarchy.rules import Rules
-from hilander.linkage.evidence.network import EvidenceNetwork, put_inside
-from hilander.linkage.storage import read_network
+from hilander.linkage.evidence.network import EvidenceNetwork, insert_part
+from hilander.linkage.storage import as_evidence_network, read_network
 
 if TYPE_CHECKING:
     from hilander.training.evidence.recipe import EvidencePlan
@@ -50,7 +50,7 @@ class PriorModel:
         settings = replace(
             network.settings, prior=self.network.settings, own_weight=self.own_weight
         )
-        return put_inside(settings, network, "prior", self.network)
+        return insert_part(settings, network, "prior", self.network)
 
     def suit(self, plan: EvidencePlan) -> Rules:
         """The plan's rules where nothing could be tried: the adviser's thresholds, if not set."""
@@ -103,9 +103,10 @@ def read_prior(folder: str | None, n_identities: int, n_points: int) -> PriorMod
         return None
     stored = read_network(Path(folder))
     rules: dict[str, Any] = stored.description.get("rules", {})
-    if not isinstance(stored.network, EvidenceNetwork) or rules.get("p_tau_merge") is None:
+    network = as_evidence_network(stored.network)
+    if network is None or rules.get("p_tau_merge") is None:
         raise ModelError(
             f'the model in {folder} is of method="paper", an adviser has to be of "evidence"; '
             'use prior="pretrained" or "none", or the folder of such a model'
         )
-    return PriorModel(stored.network, rules["p_tau"], rules["p_tau_merge"], own_weight)
+    return PriorModel(network, rules["p_tau"], rules["p_tau_merge"], own_weight)

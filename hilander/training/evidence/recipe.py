@@ -35,7 +35,7 @@ from hilander.linkage.evidence.network import (
     EvidenceNetwork,
     EvidenceSettings,
     add_second_stage,
-    without_prior,
+    remove_prior,
 )
 from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.linkage.evidence.training import (
@@ -45,7 +45,7 @@ from hilander.linkage.evidence.training import (
     make_evidence_network,
     train_classifier,
 )
-from hilander.linkage.storage import read_network
+from hilander.linkage.storage import as_evidence_network, read_network
 from hilander.synthetic.episodes import Episode
 from hilander.synthetic.training_episodes import make_episodes
 from hilander.training.evidence.prior import PriorModel, read_prior
@@ -220,10 +220,10 @@ class GraphExamples:
 
     def second_stage_features(self, first: EdgeClassifier) -> GraphExamples:
         """The same edges for the second look, after the first has judged them."""
-        evidence = self.examples.evidence
+        evidence = self.examples.edge_features
         guess = first.predict(evidence)
         more = add_second_stage(self.graph, evidence, guess, set_context=self.set_context)
-        return replace(self, examples=replace(self.examples, evidence=more))
+        return replace(self, examples=replace(self.examples, edge_features=more))
 
 
 def train_evidence(
@@ -293,14 +293,14 @@ def init_network(plan: EvidencePlan) -> EvidenceNetwork:
     """A network to train: of chance weights, or of the model that the plan starts from."""
     if plan.start is None:
         return make_evidence_network(plan.network, plan.seed)
-    network = read_network(Path(plan.start)).network
-    if not isinstance(network, EvidenceNetwork) or not network.settings.is_shaped(plan.network):
+    network = as_evidence_network(read_network(Path(plan.start)).network)
+    if network is None or not network.settings.is_shaped(plan.network):
         raise ModelError(
             f"the model in {plan.start} is not of the shape that is to be trained, {plan.network}; "
             'use start="none", or give it the same method and hidden'
         )
     # What serves few points has learned from sets of all sizes; who advised it stays behind.
-    return without_prior(network.small_set or network)
+    return remove_prior(network.small_set or network)
 
 
 def train_both_stages(
@@ -323,10 +323,10 @@ def train_both_stages(
             device=plan.device,
             checkpoint=stages.checkpoint(stage),
             progress=stage if stages.verbose else None,
-            anew=plan.start is None,
+            fit_scaling=plan.start is None,
             watch=stages.watch,
         )
-        history += [{"look": stage, **record} for record in records]
+        history += [{"classifier": stage, **record} for record in records]
         if classifier is classifiers[0]:
             graph_examples = [
                 examples_of.second_stage_features(classifier)

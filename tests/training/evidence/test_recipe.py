@@ -104,7 +104,7 @@ def test_the_table_holds_every_try_and_the_choice(learned):
     assert learned.rules == replace(RULES, **chosen)
     assert learned.summary["n_validation_identities"] == 4
     assert json.loads(json.dumps(learned.summary)) == learned.summary
-    assert len({record["look"] for record in learned.history}) == 4
+    assert len({record["classifier"] for record in learned.history}) == 4
     assert len(learned.history) == 4 * 3
 
 
@@ -128,7 +128,10 @@ def test_few_identities_are_not_split():
 def test_where_no_super_nodes_could_be_learnt_from_none_are_merged(labelled, monkeypatch):
     monkeypatch.setattr(evidence_training, "make_cluster_examples", lambda *_: iter(()))
     learned = learn_by_evidence(*labelled, plan(tune=()))
-    assert {record["look"] for record in learned.history} == {"train-points-1", "train-points-2"}
+    assert {record["classifier"] for record in learned.history} == {
+        "train-points-1",
+        "train-points-2",
+    }
     steps = list(walk_levels(labelled[0], EvidenceScorer(learned.network, "cpu"), RULES))
     assert len(steps) == 2
     assert steps[1].scores.linkage.max() < 0.01
@@ -242,7 +245,7 @@ def test_points_teach_which_of_their_edges_join_one_identity(labelled):
     episode = Episode(*labelled, 0.3)
     sight = make_point_examples(episode, 6)
     assert sight.examples.weight == 0.3
-    assert sight.examples.evidence.shape[:2] == sight.examples.same.shape == (160, 6)
+    assert sight.examples.edge_features.shape[:2] == sight.examples.same.shape == (160, 6)
     for node in range(160):
         for place, other in enumerate(sight.graph.neighbours[node]):
             same = labelled[1][node] == labelled[1][other]
@@ -266,7 +269,7 @@ def test_a_cluster_is_of_the_identity_that_most_of_its_points_are():
 def oracle(labels, seed=0):
     """Judges blocks of points: right in all but some edges, of which it is not quite sure."""
 
-    def predict_blocks(graph, evidence):
+    def predict(graph, evidence):
         if evidence.super_nodes:
             return np.full(graph.affinity.shape, 0.1, dtype=np.float32)
         same = labels[graph.neighbours] == labels[:, None]
@@ -274,13 +277,13 @@ def oracle(labels, seed=0):
         linkage[::5, 0] = 0.6
         return linkage
 
-    return predict_blocks
+    return predict
 
 
 def test_clusters_are_made_by_the_network_in_each_of_its_own_ways(labelled, monkeypatch):
     episode, graph = Episode(*labelled), build_knn_graph(labelled[0], 6)
     network = make_evidence_network(EvidenceSettings(hidden=8), seed=0)
-    network.predict_blocks = oracle(labelled[1])
+    network.predict = oracle(labelled[1])
     ways, walk = [], walk_levels
 
     def watch(features, score, rules, **rest):
@@ -296,8 +299,8 @@ def test_clusters_are_made_by_the_network_in_each_of_its_own_ways(labelled, monk
         assert len(graph_examples) == len(CLUSTERING_VARIANTS)
         for sight in graph_examples:
             assert 20 <= len(sight.graph.neighbours) < 160
-            assert sight.examples.evidence.shape[:2] == sight.examples.same.shape
-            assert sight.examples.evidence.shape[-1] > 24
+            assert sight.examples.edge_features.shape[:2] == sight.examples.same.shape
+            assert sight.examples.edge_features.shape[-1] > 24
 
 
 def test_the_second_look_at_clusters_learns_in_the_context_of_their_set(labelled):
@@ -316,7 +319,7 @@ def test_the_pieces_that_communities_make_of_a_large_identity_are_learnt_to_be_o
     features, labels = make_identities(sizes=[500] + [8] * 20, dim=16, spread=0.35, seed=0)
     episode, graph = Episode(features, labels), build_knn_graph(features, 6)
     network = make_evidence_network(EvidenceSettings(hidden=8), seed=0)
-    network.predict_blocks = oracle(labels)
+    network.predict = oracle(labels)
     graph_examples = list(make_cluster_examples(network, [(episode, graph)], plan()))
     pairs = {
         decoder: sum(
