@@ -1,8 +1,8 @@
-"""What a run will take, known before it starts: time and memory, and what fits into a budget.
+"""Estimates of a run's time and memory before it starts, and the plan for a memory budget.
 
-The numbers are those of a cost model, not of a measurement: work that grows with points, width and
-neighbours, divided by what this machine does in a second. Its constants were measured by
-``python -m benchmarks.scale``, whose rows a test holds them against.
+The estimates are those of a cost model: work that grows with points, width and neighbours, divided
+by the speed of this machine. Its constants were measured by ``python -m benchmarks.scale``; a test
+compares them with the measured rows.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from hilander.errors import SettingError
 from hilander.io.memory import format_memory, parse_memory
 
 Store = Literal["float32", "float16", "mapped"]
-LONG_RUN = 50_000  # points from which on an estimate is told and work is kept
+LONG_RUN = 50_000  # points from which on an estimate is printed and work is stored
 FEATURES_FILE = "features.npy"
 
 # Bytes, taken from the rows of the benchmark; `python -m benchmarks.scale calibrate` compares.
 _BASE = 430e6  # interpreter, libraries and small blocks
-_ROOM = 1.15  # a budget is a promise: what is planned is that much more than what was measured
+_ROOM = 1.15  # safety factor: planned memory over measured memory
 _GRAPH = 16  # neighbours, affinity and linkage, for each edge
 _POINT = 120  # labels, parents, densities and the rows of the table, for each point
 _LISTS = 20  # candidates of the search and the graph made of them, for each edge
 _SEARCH_BLOCKS = 0.55e6  # for each square of k: candidates of the blocks at work
 _SEARCH_POINT = 100
-_MOST_MAPS = 2**31  # the paper's network keeps two maps of the nodes while they are this small
+_MOST_MAPS = 2**31  # bytes up to which scoring keeps two maps of the nodes
 # Seconds of all levels for a million points of 128 features at k = 10, where matrix products run at
 # _REFERENCE operations a second.
 _REFERENCE = 100e9
@@ -95,7 +95,7 @@ class Load:
         return {"float32": 4.0, "float16": 2.0, "mapped": 0.0}[store] * self.n_points * self.dim
 
     def maps(self, *, frugal: bool) -> float:
-        """Bytes of what the paper's network keeps of each node; 0 for the default method."""
+        """Bytes of the maps that scoring keeps of all nodes."""
         one = self.cost.node_map * self.n_points
         return one if frugal or 2 * one > _MOST_MAPS else 2 * one
 
@@ -105,13 +105,13 @@ class Load:
         return float(lists * self.n_points + _SEARCH_BLOCKS * self.k**2)
 
     def memory(self, store: Store = "float32", *, frugal: bool = False) -> dict[str, float]:
-        """Bytes by part; of the stages the one that takes most.
+        """Bytes by part; of the stages only the largest counts.
 
         Parameters
         ----------
         store : {"float32", "float16", "mapped"}
         frugal : bool
-            With the least that scoring can do with, as under a budget.
+            With the least memory that scoring needs, as under a budget.
         """
         edges = float(self.n_points * self.k)
         stages = {
@@ -131,7 +131,7 @@ class Load:
         }
 
     def peak(self, store: Store = "float32", *, frugal: bool = False) -> float:
-        """Bytes at the highest point, with some room."""
+        """Peak bytes, with a safety factor."""
         return _ROOM * sum(self.memory(store, frugal=frugal).values())
 
     def seconds(self, speed: float) -> dict[str, float]:
@@ -160,16 +160,16 @@ class Load:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """How the features are stored, and what search and scoring may work with.
+    """How the features are stored, and how much memory search and scoring may use.
 
     Parameters
     ----------
     store : {"float32", "float16", "mapped"}
         In memory, in memory at half precision, or at half precision in a file.
     search : int or None
-        Bytes that the search may work with; None leaves it to itself.
+        Bytes that the search may use; None for its default.
     score : int or None
-        Bytes that the paper's network may keep of the nodes; None leaves it to itself.
+        Bytes that scoring may keep of the nodes; None for its default.
     """
 
     store: Store = "float32"
@@ -218,7 +218,7 @@ def measure_load(points: npt.NDArray[Any], k: int, cost: MethodCost) -> Load:
 
 
 def plan_memory(load: Load, budget: str | int | None, *, may_map: bool = False) -> MemoryPlan:
-    """Choose how to keep within a budget.
+    """Choose how to stay within a budget.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ def plan_memory(load: Load, budget: str | int | None, *, may_map: bool = False) 
     Raises
     ------
     SettingError
-        When nothing fits; it says what would.
+        When nothing fits; the message says what would.
     """
     if budget is None:
         return MemoryPlan()
@@ -252,7 +252,7 @@ def _explain_shortage(load: Load, budget: int, store: Store) -> str:
     large = {
         name: amount for name, amount in load.memory(store, frugal=True).items() if amount >= 1e6
     }
-    large["room to spare"] = least - sum(large.values())  # so that the parts add up
+    large["safety margin"] = least - sum(large.values())  # so that the parts add up
     parts = ", ".join(f"{name} {format_memory(amount)}" for name, amount in large.items())
     ways = [f"a memory of {format_memory(least * 1.05)}"]
     if load.given and replace(load, given=0).peak(store, frugal=True) <= budget:
@@ -283,7 +283,7 @@ def _largest_that_fits(load: Load, budget: int, store: Store, name: str) -> int:
 
 @cache
 def measure_speed() -> float:
-    """Floating-point operations a second of a matrix product here, from a tenth of a second."""
+    """Floating-point operations a second of a matrix product, measured for a tenth of a second."""
     rng = np.random.default_rng(0)
     left = rng.standard_normal((1_024, 128), dtype=np.float32)
     right = rng.standard_normal((128, 2_048), dtype=np.float32)
@@ -297,7 +297,7 @@ def measure_speed() -> float:
 
 
 def describe_estimate(load: Load, plan: MemoryPlan) -> str:
-    """One line: how long, how much memory, and how that comes about."""
+    """One line: estimated time and memory, and their largest parts."""
     speed = measure_speed()
     seconds = load.seconds(speed)
     memory = load.memory(plan.store, frugal=plan.score is not None)

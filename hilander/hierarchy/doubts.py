@@ -1,6 +1,6 @@
-"""Where a clustering may be wrong: merges that were doubtful, and clusters that may be one.
+"""Where a clustering may be wrong: uncertain merges, and pairs of clusters that may be one.
 
-The explorer's review queue and `hilander doubts` both rank by this.
+The explorer's review queue and `hilander doubts` use this ranking.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from hilander.hierarchy.hierarchy import Hierarchy
 
 MERGE, PAIR = "merge", "pair"
 MOST_DOUBTS = 2000
-# A merge this sure is not worth a question.
-_SURE = 0.98
+# Merges of at least this linkage are not listed.
+_CERTAIN = 0.98
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """Two sides to be told apart or put together.
+    """Two sides that may be one identity or two.
 
     Parameters
     ----------
     kind : {"merge", "pair"}
         A merge that was made and may be wrong, or two clusters that may be one identity.
     a, b : int
-        Points that stand for the two sides; in a merge, b was attached to a.
+        Points that represent the two sides; in a merge, b was attached to a.
     level : int
         The level of the merge, or of the two clusters.
     nodes : tuple of int
         The two nodes of the level (merge), or the two clusters (pair).
     linkage : float, in [0, 1]
-        How sure the link is, or how much linkage runs between the pair.
+        Linkage of the merge, or summed linkage between the two clusters, see `ClusterPairs`.
     weight : float
-        What doubts are ranked by, larger first: it grows with the size of the smaller side.
+        Rank, larger first: uncertainty times the logarithm of the size of the smaller side.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class Doubt:
 
     @property
     def key(self) -> str:
-        """Names the doubt among all of its run."""
+        """Identifies the doubt within its run."""
         first = self.level if self.kind == MERGE else self.nodes[0]
         return f"{self.kind}-{first}-{self.nodes[1]}"
 
@@ -63,9 +63,9 @@ class ClusterPairs:
     a, b : ndarray of shape (n_pairs,)
         Clusters, a < b.
     strength : ndarray of shape (n_pairs,), float32, in [0, 1]
-        Linkage that crosses, as a share of all the edges that the smaller of the two has.
+        Summed linkage of the edges between the two, divided by the number of edges of the smaller.
     strongest : ndarray of shape (n_pairs,), float32, in [0, 1]
-        Linkage of the strongest crossing edge.
+        Largest linkage of an edge between the two.
     """
 
     a: IntArray
@@ -75,7 +75,7 @@ class ClusterPairs:
 
 
 def find_doubtful_merges(hierarchy: Hierarchy, limit: int = MOST_DOUBTS) -> list[Doubt]:
-    """Rank the merges of clusters by doubt and by how much hangs on them.
+    """Rank the merges of clusters by uncertainty and by the size of the smaller side.
 
     With a single level the merges are those of points.
 
@@ -92,7 +92,7 @@ def find_doubtful_merges(hierarchy: Hierarchy, limit: int = MOST_DOUBTS) -> list
     found: list[Doubt] = []
     for level in range(1 if hierarchy.n_levels > 1 else 0, hierarchy.n_levels):
         chosen = hierarchy.levels[level]
-        nodes = np.flatnonzero(chosen.linkage < _SURE)  # NaN, a peak, is never below
+        nodes = np.flatnonzero(chosen.linkage < _CERTAIN)  # NaN, a peak, is never below
         sizes, peaks = _sizes_and_peaks(hierarchy, level)
         smaller = np.minimum(sizes[nodes], sizes[chosen.parent[nodes]])
         weight = (1 - chosen.linkage[nodes]) * np.log2(1.0 + smaller)
@@ -105,7 +105,7 @@ def find_doubtful_merges(hierarchy: Hierarchy, limit: int = MOST_DOUBTS) -> list
 
 
 def doubt_merge(hierarchy: Hierarchy, level: int, node: int) -> Doubt:
-    """The doubt about one merge, whose weight is not known (0)."""
+    """The doubt about one merge; its weight is 0, for it is not ranked."""
     known = 0 <= level < hierarchy.n_levels and 0 <= node < hierarchy.levels[level].n_nodes
     if not known or np.isnan(hierarchy.levels[level].linkage[node]):
         raise SettingError(f"there is no merge of node {node} at level {level}; reload the queue")
@@ -131,19 +131,19 @@ def _sizes_and_peaks(hierarchy: Hierarchy, level: int) -> tuple[IntArray, IntArr
 def find_merge_candidates(
     hierarchy: Hierarchy, neighbours: IntArray, linkage: FloatArray, limit: int = MOST_DOUBTS
 ) -> list[Doubt]:
-    """Rank the pairs of clusters of the last level that look like one identity.
+    """Rank the pairs of clusters of the last level that may be one identity.
 
     Parameters
     ----------
     hierarchy : Hierarchy of n_points points
     neighbours, linkage : ndarray of shape (n_points, k)
-        The first level's graph, and what the model said of its edges.
+        The first level's graph, and the linkage of its edges.
     limit : int
         Most pairs to give.
 
     Returns
     -------
-    pairs : list of Doubt, the likeliest first
+    pairs : list of Doubt, largest weight first
     """
     labels, sizes, peaks = hierarchy.labels(-1), hierarchy.sizes(-1), hierarchy.peaks(-1)
     level = hierarchy.n_levels - 1
@@ -157,7 +157,7 @@ def find_merge_candidates(
 
 
 def weigh_pairs(strength: FloatArray, smaller: IntArray) -> FloatArray:
-    """What pairs are ranked by, from their strengths and the sizes of their smaller sides."""
+    """Weight of each pair: its strength times the logarithm of the size of its smaller side."""
     weights: FloatArray = strength * np.log2(1.0 + smaller)
     return weights
 
@@ -165,7 +165,7 @@ def weigh_pairs(strength: FloatArray, smaller: IntArray) -> FloatArray:
 def pair_clusters(
     neighbours: IntArray, linkage: FloatArray, labels: IntArray, sizes: IntArray, limit: int
 ) -> ClusterPairs:
-    """Find the pairs of clusters that most linkage runs between.
+    """Find the pairs of clusters with the most linkage between them.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def pair_clusters(
     np.maximum.at(strongest, inverse, weight)
     a, b = pairs // n_clusters, pairs % n_clusters
     smaller = np.minimum(sizes[a], sizes[b])
-    # Both sides' edges may cross, so the smaller side's own edges can be exceeded.
+    # Edges of both sides count, so the sum can exceed the number of edges of the smaller side.
     strength = np.minimum(total / (k * smaller), 1).astype(np.float32)
     best = np.argsort(-weigh_pairs(strength, smaller), kind="stable")[:limit]
     return ClusterPairs(a[best], b[best], strength[best], strongest[best])

@@ -1,4 +1,4 @@
-"""The hierarchy in other people's formats: Parquet, JSON, Newick."""
+"""The hierarchy as Parquet, JSON and Newick."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write_parquet(hierarchy: Hierarchy, path: str | Path, ids: npt.ArrayLike | N
     return target
 
 
-def give_json(hierarchy: Hierarchy, path: str | Path | None) -> str:
+def to_json_text(hierarchy: Hierarchy, path: str | Path | None) -> str:
     """Every level as lists; a peak's linkage is null."""
     levels = []
     for level in hierarchy.levels:
@@ -49,7 +49,7 @@ def give_json(hierarchy: Hierarchy, path: str | Path | None) -> str:
     return text
 
 
-def give_newick(hierarchy: Hierarchy, path: str | Path | None, ids: npt.ArrayLike | None) -> str:
+def to_newick_text(hierarchy: Hierarchy, path: str | Path | None, ids: npt.ArrayLike | None) -> str:
     """The tree of clusters: points are leaves, a cluster of level l is named ``L<l>_<cluster>``.
 
     Every branch is one level long. The final clusters hang from one root.
@@ -77,7 +77,7 @@ def members_of(labels: IntArray, n_clusters: int) -> list[list[int]]:
 
 
 def quote_newick(name: str) -> str:
-    """A name as Newick wants it: quoted if it holds anything with a meaning."""
+    """A name in Newick syntax: quoted if it holds a character of the syntax."""
     if name and not _MUST_QUOTE & set(name) and "_" not in name:
         return name
     return "'" + name.replace("'", "''") + "'"

@@ -108,7 +108,7 @@ class Hierarchy:
         keep_last : bool
             Keep the last level even if it merged nothing (as the released code does).
         """
-        # Not by a loop variable, which would keep a step alive while the next is worked out.
+        # `map` holds no step while the next one is computed; a loop variable would.
         levels = list(map(Level.of_step, steps))
         if len(levels) > 1 and levels[-1].n_clusters == levels[-1].n_nodes and not keep_last:
             levels.pop()
@@ -213,8 +213,8 @@ class Hierarchy:
     def confidence(self) -> FloatArray:
         """Probability of the link that attached each point, shape (n_points,), in [0, 1].
 
-        A point that is a peak of the first level was attached by its cluster's link at a later
-        level. The peak of a final cluster has no link; it stands for its cluster and has 1.
+        A peak of the first level was attached by its cluster's link at a later level. The peak of a
+        final cluster has no link; its confidence is 1.
         """
         confidence = np.full(self.n_points, np.nan, dtype=np.float32)
         points = np.arange(self.n_points)  # the peak point of each node of the level
@@ -255,15 +255,15 @@ class Hierarchy:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Give the whole hierarchy as JSON, and write it if a path is given."""
-        from hilander.hierarchy.export import give_json
+        from hilander.hierarchy.export import to_json_text
 
-        return give_json(self, path)
+        return to_json_text(self, path)
 
     def to_newick(self, path: str | Path | None = None, ids: npt.ArrayLike | None = None) -> str:
         """Give the tree of clusters in Newick form, and write it if a path is given."""
-        from hilander.hierarchy.export import give_newick
+        from hilander.hierarchy.export import to_newick_text
 
-        return give_newick(self, path, ids)
+        return to_newick_text(self, path, ids)
 
     def save(self, folder: str | Path, ids: npt.ArrayLike | None = None) -> Path:
         """Write a run folder: the hierarchy itself and `clusters.parquet`, one row a point."""

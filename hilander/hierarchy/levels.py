@@ -1,6 +1,6 @@
-"""The level loop: graph, score, link, merge, until nothing merges.
+"""The level loop: search, score, decode, pool, until nothing merges.
 
-It takes a *scorer*, see `hilander.hierarchy.scorers`.
+The scorer is a parameter, see `hilander.hierarchy.scorers`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from hilander.knn.search import build_knn_graph, check_k
 from hilander.knn.search_progress import SearchProgress
 
 Search = Callable[..., KnnGraph]
-# Super-nodes are each other's strangers, the pieces of one identity excepted: a search for all of
-# the nearest takes long, finds the pieces first, and has no use for neighbours of neighbours.
+# Recall of the search above the first level. Clusters are mostly of different identities, so their
+# exact neighbours matter less; fragments of one identity are near each other and are found.
 UPPER_RECALL = 0.8
-# A level of so many nodes that merges a smaller share of them is the last.
+# A level of more than LARGE_LEVEL nodes that merges a smaller share than LEAST_MERGED is the last.
 LARGE_LEVEL, LEAST_MERGED = 10_000, 1e-3
 
 
@@ -81,15 +81,15 @@ def walk_levels(
     graph : KnnGraph, optional
         The first level's graph, if it is known already.
     search : callable (features, k, **how) -> KnnGraph, optional
-        In place of `build_knn_graph`, whose options it may be told.
+        In place of `build_knn_graph`; it takes the same options.
     work : Work, optional
-        Notes what each stage took, and may hand over stages that an earlier run has done.
+        Records what each stage took, and may return stages that an earlier run has done.
 
     Yields
     ------
     step : LevelStep
-        At least one. The last one merged nothing, unless `rules` stopped the loop before or it
-        was large and merged next to nothing.
+        At least one. The last one merged nothing, unless `rules` ended the loop before, or it was
+        large and merged very little.
     """
     search, work = search or build_knn_graph, work or Work()
     score.bind_points(features)
@@ -118,7 +118,7 @@ def walk_levels(
         if level and hardly_merged(added_before, len(labels)) and not rules.as_released:
             return
         nodes = work.do("pool", level, _merge, step, rules)
-        # A level takes gigabytes at a million points; the next one needs the merged nodes alone.
+        # A level takes gigabytes at a million points; free it before the next search.
         graph = None
         del step, scores
         if not rules.can_cluster(len(nodes)):
@@ -126,18 +126,18 @@ def walk_levels(
 
 
 def hardly_merged(added: int, n_nodes: int) -> bool:
-    """Whether a large level merged so little that another one is not worth its search."""
+    """Whether a large level merged so little that another level is not worth its search."""
     return n_nodes > LARGE_LEVEL and added < LEAST_MERGED * n_nodes
 
 
 def _search_options(nodes: Nodes, level: int, progress: SearchProgress | None) -> dict[str, Any]:
-    """What a search is told besides the nodes and k."""
+    """Options of the search of a level, besides the nodes and k."""
     how: dict[str, Any] = {} if progress is None else {"progress": progress}
     if not level:
         return how
     if nodes.links is None:
         return how | {"recall": UPPER_RECALL, "refine": False}
-    # What is linked is what may be merged; the rest of a list is there for comparison.
+    # Linked clusters may be merged, so their pairs must be found.
     return how | {"recall": UPPER_RECALL, "pairs": nodes.links.count}
 
 

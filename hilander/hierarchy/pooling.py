@@ -1,4 +1,4 @@
-"""Merge: the super-nodes that the trees of a level become (eq. 7)."""
+"""Pooling: each tree of a level becomes one node of the next (eq. 7)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hilander.graph.links import Links, cross_links
 from hilander.graph.nodes import Nodes
 from hilander.graph.scores import EdgeScores
 
-_BLOCK_NUMBERS = 1_000_000  # of the members' values, to stay in the processor's cache
+_BLOCK_NUMBERS = 1_000_000  # values of members at a time, so that a block fits the CPU cache
 
 
 def merge_nodes(
@@ -64,7 +64,7 @@ def _sum_trees(values: npt.NDArray[Any], by_tree: IntArray, starts: IntArray) ->
     source, n_trees = RowSource(values), len(starts) - 1
     sums = np.empty((n_trees, source.dim), dtype=np.float32)
     size = max(1, _BLOCK_NUMBERS // source.dim)
-    block = starts[:-1] // size  # of about so many members each
+    block = starts[:-1] // size  # about `size` members each
     cuts = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), n_trees]
     for first, last in pairwise(cuts):
         members = by_tree[starts[first] : starts[last]]

@@ -1,10 +1,9 @@
-"""How good each cluster looks, judged without labels: is it one identity, and all of it?
+"""Estimated quality of each cluster, without labels.
 
-A linkage is the probability that an edge joins one identity. So the linkage of the edges inside a
-cluster says how many of them should be there (precision), and the linkage that leaves it how many
-more should be (recall). Each point counts as a sure link to itself, as BCubed counts it. For
-recall the linkage is weighed by itself: a little linkage to each of many neighbours is what the
-model cannot rule out rather than something that is missing.
+A linkage is the probability that an edge joins one identity. The mean linkage of the edges inside
+a cluster estimates its precision. The linkage of edges that leave it estimates its recall. Each
+point counts as a certain link to itself, as in BCubed. For recall, linkages are squared: a small
+linkage to each of many neighbours expresses uncertainty, not missing members.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ QUALITY_FILE = "cluster_quality.parquet"
 
 @dataclass(frozen=True, eq=False)
 class ClusterQuality:
-    """What is expected of each cluster.
+    """Estimated quality of each cluster.
 
     Parameters
     ----------
@@ -36,10 +35,9 @@ class ClusterQuality:
     cohesion : ndarray of shape (n_clusters,), float32, in [0, 1]
         Expected share of the edges inside that join one identity; 1 for a single point.
     separation : ndarray of shape (n_clusters,), float32, in [0, 1]
-        Of the edges of its points that seem to join one identity, the share that stays inside.
+        Expected share of the edges that join one identity which stay inside.
     quality : ndarray of shape (n_clusters,), float32, in [0, 1]
-        Harmonic mean of the two, as F is of precision and recall: 1 for a cluster that is one
-        identity and whole.
+        Harmonic mean of the two, as F is of precision and recall.
     """
 
     size: IntArray
@@ -49,7 +47,7 @@ class ClusterQuality:
 
 
 def measure_quality(neighbours: IntArray, linkage: FloatArray, labels: IntArray) -> ClusterQuality:
-    """Judge each cluster by the linkage inside it and the linkage that leaves it.
+    """Estimate the quality of each cluster from the linkage inside it and leaving it.
 
     With n_in edges inside of summed linkage L_in, and squared linkages that sum to S_in inside
     and to S_out on the edges that leave, a cluster of n points has cohesion
@@ -58,7 +56,7 @@ def measure_quality(neighbours: IntArray, linkage: FloatArray, labels: IntArray)
     Parameters
     ----------
     neighbours, linkage : ndarray of shape (n_points, k)
-        The graph of the points, and what the model said of its edges.
+        The graph of the points, and the linkage of its edges.
     labels : ndarray of shape (n_points,)
         Cluster of each point, from 0.
 
@@ -83,7 +81,7 @@ def measure_quality(neighbours: IntArray, linkage: FloatArray, labels: IntArray)
     n_inside, linkage_in, squared_in, squared_all = (
         np.bincount(labels, weights=one, minlength=len(size)) for one in sums
     )
-    some = np.maximum(size, 1)  # of a number that no point carries nothing is said
+    some = np.maximum(size, 1)  # a label without points
     cohesion = (some + linkage_in) / (some + n_inside)
     separation = (some + squared_in) / (some + squared_all)
     quality = 2 * cohesion * separation / (cohesion + separation)

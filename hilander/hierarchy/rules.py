@@ -12,7 +12,7 @@ from hilander.graph.knn_graph import KnnGraph
 from hilander.hierarchy.decoding.decode import DECODERS, Decoder
 from hilander.knn.search import check_k
 
-FEWEST_K = 3  # neighbours, however few the points
+FEWEST_K = 3  # neighbours in the smallest sets
 # Names in models of version 0.1.
 _OLD_NAMES = {
     "p_tau_rise": "p_tau_slope",
@@ -20,7 +20,7 @@ _OLD_NAMES = {
     "keep_pieces": "keep_fragments",
     "strangers": "between_cosine",
 }
-FEWEST_OF_SHARE = 5  # where k is a share of the points
+FEWEST_OF_SHARE = 5  # neighbours where k is a share of the points
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class Rules:
     k : int
         Neighbours of each node, the node itself not counted. A level with too few nodes uses all
         the others.
-    points_for_each : int
-        A set of few points has one neighbour for each so many points, but at least five; 0 for k
-        however few the points. A model of no embedder has not learned how near strangers are in
-        the data at hand, and of few points most neighbours are strangers.
+    points_per_neighbour : int
+        Small sets have one neighbour for each so many points, but at least five; 0 for k neighbours
+        in sets of any size. Most neighbours in a small set are of other identities, and a
+        pretrained model does not know how similar two identities are in the data at hand.
     p_tau : float
         Least linkage of an edge to a parent, in [0, 1].
     early_stop : bool
@@ -46,25 +46,25 @@ class Rules:
     search_average : bool
         Search neighbours by the average feature in place of the identity feature.
     decoder : {"parents", "contract", "leiden", "infomap"}
-        How edges of points become clusters; see `hilander.hierarchy.decoding.decode.decode`. Communities are
-        for points alone: above them, super-nodes are merged by "contract".
+        How edges of points become clusters, see `hilander.hierarchy.decoding.decode`. "leiden" and
+        "infomap" are for points; later levels then use "contract".
     p_tau_merge : float, optional
         `p_tau` of the levels after the first; None for the same.
-    p_tau_rise : float
-        Log-odds by which the `p_tau` of the points rises for each unit by which the sizes spread
-        more than is usual, and falls where they spread less; see `hilander.hierarchy.decoding.adaptive_threshold`.
+    p_tau_slope : float
+        Change of the log-odds of `p_tau` at the first level for each unit of spread of the cluster
+        sizes, see `hilander.hierarchy.decoding.adaptive_threshold`; 0 for a fixed threshold.
     keep_links : bool
-        Carry the edges of the points along, as evidence for merging super-nodes.
-    keep_pieces : bool
-        Leave communities whose likely links mostly lead out of them apart, as "leiden" cuts large
-        clusters to pieces; for training, in which their merges are learned.
-    strangers : float, optional
-        Cosine of two identities of the training set: the background of a set of which one identity
-        has most of the points or all. None for a model of no embedder.
+        Keep the edges between points of different clusters, as features for merging clusters.
+    keep_fragments : bool
+        Do not join the fragments that "leiden" cuts large clusters into; for training, in which
+        their merges are learned.
+    between_cosine : float, optional
+        Median cosine of two identities of the training set. It is the background of a set in which
+        one identity has most of the points. None for a model of no particular embedder.
     as_released : bool
-        Follow the released code to the letter: a parent must be strictly denser and its linkage
-        strictly above p_tau; its k counts the node itself, in the early stop and in the smallest
-        level it still clusters; the last level is kept even if it merged nothing.
+        Decode exactly as the released code: a parent must be strictly denser and its linkage
+        strictly above p_tau; k counts the node itself in the early stop and in the smallest level
+        that is still clustered; the last level is kept even if it merged nothing.
     """
 
     k: int = 10
@@ -86,7 +86,7 @@ class Rules:
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < least:
                 raise SettingError(f"{name}={value!r} must be a whole number >= {least}")
-            object.__setattr__(self, name, int(value))  # a numpy integer has no place in JSON
+            object.__setattr__(self, name, int(value))  # JSON takes no numpy integer
         if self.decoder not in DECODERS:
             raise SettingError(f"decoder={self.decoder!r} is not known; use one of {DECODERS}")
         for name in ("p_tau", "p_tau_merge"):
@@ -107,15 +107,15 @@ class Rules:
         return cls(**{_OLD_NAMES.get(name, name): value for name, value in values.items()})
 
     def with_threshold(self, p_tau: float) -> Rules:
-        """The same with a p_tau that someone has named, and means.
+        """The rules with a fixed p_tau that the user gave.
 
-        It does not move with the sizes, and no later merge takes less: else the pieces that a
-        higher one leaves would be joined by the next level.
+        It is not adapted to the sizes. Later levels use at least the same threshold; otherwise they
+        would join the fragments that a higher one leaves.
         """
-        named = replace(self, p_tau=p_tau, p_tau_slope=0.0)
-        if named.p_tau_merge is None:
-            return named
-        return replace(named, p_tau_merge=max(named.p_tau, named.p_tau_merge))
+        fixed = replace(self, p_tau=p_tau, p_tau_slope=0.0)
+        if fixed.p_tau_merge is None:
+            return fixed
+        return replace(fixed, p_tau_merge=max(fixed.p_tau, fixed.p_tau_merge))
 
     def threshold(self, level: int) -> float:
         """The p_tau of a level."""
@@ -126,7 +126,7 @@ class Rules:
         return "contract" if level and self.decoder in ("leiden", "infomap") else self.decoder
 
     def adapted_to(self, n_points: int) -> Rules:
-        """The same with as many neighbours as suit so many points, if there are so many."""
+        """The rules with k reduced for a small set."""
         k = self.k
         if self.points_per_neighbour:
             k = min(k, max(n_points // self.points_per_neighbour, FEWEST_OF_SHARE))
@@ -138,18 +138,18 @@ class Rules:
         return self.k + 1 if self.as_released else self.k
 
     def is_early_stop(self, added: int, added_before: int | None) -> bool:
-        """Whether a level that added so many edges is where early stopping ends."""
+        """Whether early stopping ends at a level that added so many edges."""
         if added == 0:
             return True
         return added_before is not None and added * self.stopping_k > added_before
 
     def can_cluster(self, n_nodes: int) -> bool:
-        """Whether a level of so many nodes is still worth clustering."""
+        """Whether a level of so many nodes can be clustered."""
         return n_nodes > self.k + 1 if self.as_released else n_nodes > 1
 
 
 def fit_k(k: int, n_points: int, fewest: int = FEWEST_K) -> int:
-    """Fewer neighbours for few points, but never below the fewest."""
+    """k, reduced to n_points - 1 where there are fewer points, but not below `fewest`."""
     return max(min(k, n_points - 1), min(k, fewest))
 
 

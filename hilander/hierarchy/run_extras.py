@@ -1,4 +1,4 @@
-"""What a run folder may hold besides the hierarchy: features of peaks, images, facts about items.
+"""Optional files of a run folder: features of peaks, images, data about items.
 
 Every file is optional; the explorer and the report show what is there.
 

@@ -60,7 +60,7 @@ def write_scored_graph(step: LevelStep, folder: Path) -> None:
 
 
 def load_scored_graph(folder: str | Path) -> tuple[KnnGraph, EdgeScores]:
-    """Read the first level's graph of a run folder, and what the model said of its edges.
+    """Read the first level's graph of a run folder, and the scores of its edges.
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""The work of the level loop, stage by stage: timed, and if asked kept on disk.
+"""The stages of the level loop: timed, and if asked stored on disk.
 
-A run that keeps its work can be killed at any moment. The same run, started again, is handed what
-was kept in place of working it out, and goes on with what was not: its result is the same to the
-bit. Files appear whole or not at all, so one that is there is done.
+A run that stores its work can be killed at any moment. The same run, started again, reads the
+stages that are stored and computes the rest. Its result is equal to the bit. Files are written
+atomically, so a stage whose file exists is complete.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ Made = TypeVar("Made")
 
 
 class Work:
-    """Does the stages of the level loop and notes what each took.
+    """Runs the stages of the level loop and records what each took.
 
     Attributes
     ----------
     done : list of dict
-        ``level``, ``stage``, ``seconds`` and ``kept`` (whether it was handed over from an earlier
-        run) of each stage so far.
+        ``level``, ``stage``, ``seconds`` and ``kept`` (whether it was read from an earlier run) of
+        each stage so far.
     preparation : str
-        How the embeddings were prepared, in words; empty if nobody said.
+        How the embeddings were prepared, in words; empty if unknown.
     folder : Path or None
         Where work is kept; None where it is not.
     """
@@ -59,7 +59,7 @@ class Work:
         self.preparation = ""
 
     def do(self, stage: str, level: int, make: Callable[..., Made], *inputs: Any) -> Made:
-        """Do one stage of one level, unless it is kept.
+        """Run one stage of one level, or read it where it is stored.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class Work:
             One of `STAGES`.
         level : int
         make : callable
-            Gives the result from `inputs`.
+            Computes the result from `inputs`.
         *inputs
         """
         start = time.perf_counter()
@@ -82,11 +82,11 @@ class Work:
         return made
 
     def seconds(self, stage: str) -> float:
-        """What a stage took, all levels together."""
+        """Seconds of a stage, all levels together."""
         return float(sum(one["seconds"] for one in self.done if one["stage"] == stage))
 
     def search_progress(self, level: int) -> SearchProgress | None:
-        """What the search of a level tells how far it has come; None for nobody."""
+        """Where the search of a level stores its progress; None for nowhere."""
         return None
 
     def _recall(self, stage: str, level: int) -> Any:
@@ -97,12 +97,12 @@ class Work:
 
 
 class KeptWork(Work):
-    """Work that is kept in a folder: graphs, scores and links of every level.
+    """Work that is stored in a folder: graphs, scores and parents of every level.
 
     Parameters
     ----------
     folder : Path
-        Made if it is not there.
+        Created if it does not exist.
     fingerprint : dict
         Of input, model and settings. A folder of another fingerprint is emptied first.
 
@@ -111,12 +111,12 @@ class KeptWork(Work):
     is_continued : bool
         Whether the folder held work of this fingerprint.
     replaced : bool
-        Whether it held work of another.
+        Whether it held work of another fingerprint.
 
     Raises
     ------
     OutputError
-        When the folder cannot be written, or is not one of ours.
+        When the folder cannot be written, or was not written by hilander.
     """
 
     def __init__(self, folder: Path, fingerprint: dict[str, Any]) -> None:
@@ -128,25 +128,25 @@ class KeptWork(Work):
         if found is not None and found != fingerprint:
             self.remove()
         for level in folder.glob(".level-*-*.npz"):
-            level.unlink()  # half-written when an earlier run was killed
+            level.unlink()  # incomplete: an earlier run was killed while writing
         claim_folder(folder, WORK_KIND)
         write_json(folder / _FINGERPRINT, fingerprint)
 
     @property
     def has_levels(self) -> bool:
-        """Whether something is kept already."""
+        """Whether a stage is stored."""
         return any(self.folder.glob("level-*.npz"))
 
     def remove(self) -> None:
-        """Remove the folder: the run is done, or another one begins."""
-        # The marker goes last: a removal that is cut short leaves a folder that is still ours.
+        """Remove the folder, after the run is complete or before another one."""
+        # The marker is removed last: after an interrupted removal the folder is still recognised.
         for item in self.folder.iterdir() if self.folder.is_dir() else ():
             if item.name != MARKER:
                 shutil.rmtree(item) if item.is_dir() else item.unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _read_fingerprint(self) -> Any:
-        """The fingerprint of the work that is there; None if there is none."""
+        """The fingerprint of the stored work; None if there is none."""
         if not self.folder.is_dir():
             return None
         for name in (MARKER, _FINGERPRINT):
@@ -157,7 +157,7 @@ class KeptWork(Work):
             check_folder_kind(self.folder, WORK_KIND)
         except FileFormatError as error:
             raise OutputError(
-                f"{self.folder} is needed to keep the work of this run, but is taken ({error}); "
+                f"{self.folder} is needed to store the work of this run, but is in use ({error}); "
                 "move it away or choose another output"
             ) from error
         try:
@@ -166,7 +166,7 @@ class KeptWork(Work):
             return {}
 
     def search_progress(self, level: int) -> SearchProgress:
-        """Keeps the lists of a search that takes minutes, now and then."""
+        """Stores the lists of a long search from time to time."""
         return KeptSearch(self._path(_SEARCHING, level))
 
     def _path(self, stage: str, level: int) -> Path:
@@ -179,7 +179,7 @@ class KeptWork(Work):
         try:
             return _READERS[stage](path)
         except (HiLanderError, OSError, ValueError, KeyError):
-            return None  # damaged by something else than a kill: worked out again
+            return None  # damaged: computed again
 
     def _keep(self, stage: str, level: int, made: Any) -> None:
         if stage in _WRITERS:
@@ -219,7 +219,7 @@ def _read_parents(path: Path) -> Parents:
     return Parents(arrays["index"], arrays["linkage"], float(arrays["p_tau"]))
 
 
-# Pooling is not kept: it takes a moment, and what it makes is as large as the features.
+# Pooling is not stored: it is quick, and its result is as large as the features.
 _READERS: dict[str, Callable[[Path], Any]] = {
     _SEARCH: KnnGraph.load,
     _SCORE: _read_scores,

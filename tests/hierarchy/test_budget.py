@@ -40,7 +40,7 @@ def test_a_smaller_budget_stores_less_and_the_last_resort_is_a_file():
     assert plan_memory(LARGE, None) == MemoryPlan("float32", None)
 
 
-def test_memory_to_spare_goes_to_the_search():
+def test_spare_memory_goes_to_the_search():
     least = int(LARGE.peak(frugal=True))
     enough, rich = plan_memory(LARGE, least + 1), plan_memory(LARGE, least + 10**9)
     assert rich.search - enough.search == pytest.approx(10**9, abs=10)
@@ -49,7 +49,7 @@ def test_memory_to_spare_goes_to_the_search():
 
 @pytest.mark.parametrize("method", ["paper", "evidence"])
 @pytest.mark.parametrize("given", [0, 512_000_000])
-def test_every_way_out_that_the_error_names_does_fit(method, given):
+def test_every_remedy_that_the_error_names_fits_the_budget(method, given):
     load = replace(LARGE, cost=METHODS[method].cost(2_048), given=given)
     with pytest.raises(SettingError, match="need at least") as caught:
         plan_memory(load, 1_400_000_000, may_map=True)
@@ -67,7 +67,7 @@ def test_every_way_out_that_the_error_names_does_fit(method, given):
         plan_memory(replace(load, given=0), 1_400_000_000, may_map=True)
 
 
-def test_a_file_that_is_not_loaded_is_named_where_that_does():
+def test_the_error_names_a_mapped_file_where_that_is_enough():
     load = replace(LARGE, given=2_000_000_000)
     fits = int(replace(load, given=0).peak("mapped", frugal=True))
     for most, named in ((fits + 1, True), (fits - 1, False)):
@@ -81,7 +81,7 @@ def test_a_file_that_is_not_loaded_is_named_where_that_does():
     [LARGE, replace(LARGE, n_points=360, dim=16, k=15, given=23_040)],
     ids=["large", "small"],
 )
-def test_the_parts_that_a_shortage_is_explained_by_add_up(load):
+def test_the_parts_in_the_error_add_up_to_the_total(load):
     with pytest.raises(SettingError) as caught:
         plan_memory(load, "1MB")
     total, parts = re.search(r"need at least ([^(]*) \(([^)]*)\)", str(caught.value)).groups()
@@ -89,10 +89,10 @@ def test_the_parts_that_a_shortage_is_explained_by_add_up(load):
     # Each amount is rounded by itself.
     rounding = sum(5e7 if "GB" in part else 5e5 for part in (total, *parts.split(", ")))
     assert abs(sum(amounts) - parse_memory(total)) <= rounding
-    assert "room" in parts
+    assert "safety margin" in parts
 
 
-def test_the_estimate_is_one_line_that_says_how_it_comes_about():
+def test_the_estimate_is_one_line_with_its_largest_parts():
     line = describe_estimate(LARGE, MemoryPlan("float16"))
     assert "\n" not in line
     for word in ("1,000,000 x 128 points, k = 20", "search", "GFLOP/s", "GB of memory", "features"):

@@ -65,7 +65,7 @@ def test_a_merge_that_was_not_made_is_refused(hierarchy):
             doubt_merge(hierarchy, level, node)
 
 
-def test_the_strength_of_a_pair_is_the_linkage_between_it_for_each_edge_of_the_smaller(hierarchy):
+def test_the_strength_of_a_pair_is_its_linkage_per_edge_of_the_smaller_side(hierarchy):
     neighbours, linkage = random_graph(hierarchy)
     labels, sizes = hierarchy.labels(-1), hierarchy.sizes(-1)
     pairs = pair_clusters(neighbours, linkage, labels, sizes, 10**6)
@@ -85,7 +85,7 @@ def test_the_strength_of_a_pair_is_the_linkage_between_it_for_each_edge_of_the_s
         assert strongest == pytest.approx(best[a, b])
 
 
-def test_likely_pairs_stand_for_their_clusters_the_heaviest_first(hierarchy):
+def test_merge_candidates_are_ranked_by_weight(hierarchy):
     neighbours, linkage = random_graph(hierarchy)
     found = find_merge_candidates(hierarchy, neighbours, linkage, 5)
     labels = hierarchy.labels(-1)
@@ -98,7 +98,7 @@ def test_likely_pairs_stand_for_their_clusters_the_heaviest_first(hierarchy):
     assert weights == sorted(weights, reverse=True)
 
 
-def test_two_halves_of_one_identity_are_the_likeliest_pair():
+def test_two_halves_of_one_identity_are_the_first_merge_candidate():
     labels = np.repeat(np.arange(4), 5)
     peaks = np.arange(0, 20, 5)
     parent = peaks[labels]

@@ -116,7 +116,7 @@ def test_a_level_that_is_not_there_is_named(by_hand, ask, number):
 
 @pytest.mark.parametrize("ask", ["labels", "n_clusters", "sizes", "peaks", "parents", "merges"])
 @pytest.mark.parametrize(("level", "kind"), [("a", "str"), (0.0, "float"), (None, "NoneType")])
-def test_a_level_that_is_no_number_is_told_which_levels_there_are(by_hand, ask, level, kind):
+def test_a_level_that_is_no_number_is_refused_and_the_levels_are_named(by_hand, ask, level, kind):
     said = rf"level {level!r} is a {kind}, expected a whole number; .* 2 levels, 0 to 1"
     with pytest.raises(LevelError, match=said):
         getattr(by_hand, ask)(level)
@@ -144,7 +144,7 @@ def test_cut_by_number_takes_the_level_of_that_number(by_hand, wanted):
 
 
 @pytest.mark.parametrize(("wanted", "given", "level"), [(1, 2, 1), (100, 3, 0)])
-def test_cut_by_a_number_that_no_level_has_takes_the_nearest_and_says_so(
+def test_cut_by_a_number_that_no_level_has_takes_the_nearest_and_warns(
     by_hand, wanted, given, level
 ):
     said = f"no level has {wanted} clusters; this is level {level}, which has {given}.*3, 2"

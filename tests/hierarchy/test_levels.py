@@ -176,7 +176,7 @@ def test_searching_by_the_average_uses_the_mean_of_the_points(affinity_scorer):
     )
 
 
-def test_the_released_training_scorer_links_without_looking_at_identities():
+def test_the_released_training_scorer_ignores_identities():
     features, labels = make_identities(spread=1.2, seed=0)
     rules = Rules(k=5, p_tau=0.0, as_released=True)
     first = next(walk_levels(features, LabelScorer(labels, as_released=True), rules))
@@ -208,7 +208,9 @@ def test_exact_duplicates_by_the_hundred_are_not_fragmented():
 
 
 @pytest.mark.parametrize("keep_fragments", [False, True])
-def test_a_large_identity_that_communities_cut_is_joined_above(monkeypatch, keep_fragments):
+def test_a_large_identity_that_communities_cut_is_joined_at_the_next_level(
+    monkeypatch, keep_fragments
+):
     features, labels = make_identities(sizes=[600] + [10] * 30, dim=16, spread=0.4, seed=0)
     used, real = [], levels.decode
 
@@ -227,7 +229,7 @@ def test_a_large_identity_that_communities_cut_is_joined_above(monkeypatch, keep
     assert same_partition(found.labels(-1), labels)
 
 
-def test_the_graph_of_a_level_is_let_go_before_the_next_is_searched_for():
+def test_the_graph_of_a_level_is_freed_before_the_next_search():
     features, labels = make_identities(spread=0.3, seed=0)
     truth, graphs, alive = LabelScorer(labels), [], []
 
@@ -245,7 +247,7 @@ def test_the_graph_of_a_level_is_let_go_before_the_next_is_searched_for():
     assert not any(alive)
 
 
-def test_points_are_searched_at_the_recall_of_the_search_and_super_nodes_at_a_lower_one():
+def test_points_are_searched_at_the_default_recall_and_clusters_at_a_lower_one():
     features, labels = make_identities(spread=0.3, seed=0)
     told = []
 
@@ -261,7 +263,7 @@ def test_points_are_searched_at_the_recall_of_the_search_and_super_nodes_at_a_lo
     assert 0.5 < UPPER_RECALL < 0.95
 
 
-def test_a_large_level_that_merges_next_to_nothing_is_the_last(monkeypatch):
+def test_a_large_level_that_merges_very_little_is_the_last(monkeypatch):
     features, labels = make_identities(spread=0.3, seed=0)
     score = LabelScorer(labels)
     whole = list(walk_levels(features, score, Rules(k=3)))
@@ -275,7 +277,7 @@ def test_a_large_level_that_merges_next_to_nothing_is_the_last(monkeypatch):
     assert len(list(walk_levels(features, score, Rules(k=3)))) == len(whole)
 
 
-def test_linked_super_nodes_are_named_to_the_search():
+def test_linked_clusters_are_given_to_the_search():
     features, labels = make_identities(spread=0.3, seed=0)
     told = []
 

@@ -21,7 +21,7 @@ from hilander.hierarchy.rules import Rules
         ({"max_levels": 0}, "max_levels=0 must be a whole number >= 1"),
     ],
 )
-def test_a_setting_that_means_nothing_is_refused(settings, message):
+def test_an_invalid_setting_is_refused(settings, message):
     with pytest.raises(SettingError, match=message):
         Rules(**settings)
 
@@ -62,7 +62,7 @@ def test_the_levels_after_the_first_may_have_a_threshold_of_their_own():
     [("leiden", "contract"), ("infomap", "contract"), ("contract", "contract"),
      ("parents", "parents")],
 )  # fmt: skip
-def test_communities_are_for_points_and_super_nodes_are_merged_with_care(decoder, above):
+def test_communities_are_for_points_and_later_levels_contract(decoder, above):
     rules = Rules(decoder=decoder)
     assert [rules.decoder_of(level) for level in range(3)] == [decoder, above, above]
 
@@ -78,12 +78,12 @@ def test_communities_are_for_points_and_super_nodes_are_merged_with_care(decoder
         ({"decoder": "rank"}, "decoder='rank' is not known"),
     ],
 )
-def test_a_way_of_merging_that_means_nothing_is_refused(settings, message):
+def test_an_invalid_decoder_or_threshold_is_refused(settings, message):
     with pytest.raises(SettingError, match=message):
         Rules(**settings)
 
 
-def test_few_points_have_as_many_neighbours_as_there_are_or_a_share_of_the_points():
+def test_small_sets_have_fewer_neighbours():
     plain, share = Rules(k=15), Rules(k=15, points_per_neighbour=10)
     points = (1000, 150, 149, 60, 30, 5, 3)
     assert [plain.adapted_to(n).k for n in points] == [15, 15, 15, 15, 15, 4, 3]
@@ -91,7 +91,7 @@ def test_few_points_have_as_many_neighbours_as_there_are_or_a_share_of_the_point
     assert Rules(k=2, points_per_neighbour=10).adapted_to(100).k == 2
 
 
-def test_a_threshold_that_is_named_does_not_move_and_no_later_merge_takes_less():
+def test_a_given_threshold_is_fixed_and_later_levels_use_at_least_it():
     own = Rules(p_tau=0.6, p_tau_merge=0.7, p_tau_slope=2.0)
     assert own.with_threshold(0.9) == Rules(p_tau=0.9, p_tau_merge=0.9)
     assert own.with_threshold(0.3) == Rules(p_tau=0.3, p_tau_merge=0.7)

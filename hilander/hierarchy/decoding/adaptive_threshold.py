@@ -1,10 +1,8 @@
-"""How large and how unlike in size clusters are, and the threshold that suits it.
+"""The threshold of a set, adapted to its size distribution.
 
-A threshold that is right for identities of one size is too low where a few are far larger than the
-rest: there, one wrong merge takes in more pairs than many right ones. The sizes are not known
-before the points are clustered, but a plain first clustering shows how much they spread, once the
-few points that it left alone are counted with those they belong to. How far links reach bounds how
-far the threshold may rise.
+A threshold that is right for identities of equal size is too low where a few identities are much
+larger than the rest: there, one wrong merge adds more wrong pairs than many right merges add right
+ones. The sizes are unknown before the points are clustered. A first clustering estimates them.
 """
 
 from __future__ import annotations
@@ -19,46 +17,49 @@ from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.scores import EdgeScores
 from hilander.hierarchy.decoding.contraction import contract_edges
 
+# Spread (standard deviation of log size) at which the threshold stays as it was chosen.
 TYPICAL_SPREAD = 1.05
-# A spread beyond those of any training set says no more.
-_LEAST, _MOST = 0.4, 2.2
-# Sets of one size ask for a lower threshold if it is one of so many points. Single points are of
-# one size too, and strangers: a lower threshold would join them.
-_LARGE = 8.0
-# Clusters of up to so many points are strays if a link as likely as this leads to a larger one.
-_SMALL, _LIKELY = 3, 0.3
-# The threshold rises no further than leaves this share of the links above even odds.
-_KEPT = 0.7
+# Spreads are clipped to this range, which covers all training sets.
+_LEAST_SPREAD, _MOST_SPREAD = 0.4, 2.2
+# Points of a typical cluster from which on the threshold may fall by its full amount. Clusters of
+# one point have equal sizes too, and a lower threshold would join them.
+_LARGE_CLUSTER = 8.0
+# A cluster of at most so many points is a small fragment if it has a link of at least this
+# probability to a larger cluster.
+_FRAGMENT_POINTS, _FRAGMENT_LINKAGE = 3, 0.3
+# Share of the links above probability 0.5 that a raised threshold must keep.
+_KEPT_LINKS = 0.7
 
 
 class SizeDistribution(NamedTuple):
-    """What a first clustering shows of the sizes, and its scores of the links.
+    """Cluster sizes that a first clustering finds, and how probable its links are.
 
     Parameters
     ----------
     spread : float
-        Standard deviation of the logarithm of the size of a point's cluster, strays at home.
-    usual : float
-        Median size of a point's cluster, strays alone.
+        Standard deviation of the logarithm of the size of a point's cluster, after small fragments
+        were reassigned.
+    typical : float
+        Median size of a point's cluster, before small fragments were reassigned.
     reach : float
-        Linkage that most of the links above even odds have, in [0, 1]; 1 if there are none.
+        Probability that most of the links above 0.5 have, in [0, 1]; 1 if there are none.
     """
 
     spread: float
-    usual: float
+    typical: float
     reach: float = 1.0
 
     @property
     def excess_spread(self) -> float:
-        """How much more the sizes spread than usual; less than 0 only where clusters are large."""
-        beyond = float(np.clip(self.spread, _LEAST, _MOST)) - TYPICAL_SPREAD
-        if beyond >= 0:
-            return beyond
-        return beyond * min(float(np.log(self.usual) / np.log(_LARGE)), 1.0)
+        """The spread less the typical one; below 0 only where clusters are large."""
+        excess = float(np.clip(self.spread, _LEAST_SPREAD, _MOST_SPREAD)) - TYPICAL_SPREAD
+        if excess >= 0:
+            return excess
+        return excess * min(float(np.log(self.typical) / np.log(_LARGE_CLUSTER)), 1.0)
 
 
 def measure_sizes(graph: KnnGraph, scores: EdgeScores) -> SizeDistribution:
-    """Sizes as verified merges at even odds find them, strays at home, and how far links reach.
+    """Estimate the size distribution by verified merges at probability 0.5.
 
     Parameters
     ----------
@@ -68,49 +69,55 @@ def measure_sizes(graph: KnnGraph, scores: EdgeScores) -> SizeDistribution:
     labels = contract_edges(graph, logit_of(scores.linkage))
     reassigned = reassign_fragments(labels, graph, scores)
     spread = np.log(np.bincount(reassigned)[reassigned]).std()
-    # Strangers, too, may have likely links: whether clusters are large is said before they go home.
-    usual = np.median(np.bincount(labels)[labels])
-    likely = scores.linkage[scores.linkage > 0.5]
-    reach = np.quantile(likely, 1 - _KEPT) if len(likely) else 1.0
-    return SizeDistribution(float(spread), float(usual), float(reach))
+    # Points of different identities may have probable links too, so the typical size is measured
+    # before fragments are reassigned.
+    typical = np.median(np.bincount(labels)[labels])
+    probable = scores.linkage[scores.linkage > 0.5]
+    reach = np.quantile(probable, 1 - _KEPT_LINKS) if len(probable) else 1.0
+    return SizeDistribution(float(spread), float(typical), float(reach))
 
 
 def reassign_fragments(labels: IntArray, graph: KnnGraph, scores: EdgeScores) -> IntArray:
-    """The same clusters, with points of tiny ones in the larger one they are likeliest linked to.
+    """Move points of tiny clusters to the larger cluster of their most probable link.
 
-    Where identities are hard to tell apart, even odds leave a few points of each alone. Beside a
-    large identity each of them looks like one of another size, though sizes may be even. Most
-    points that are of no other's identity have no likely link.
+    Where identities are hard to separate, a threshold of 0.5 leaves a few points of each identity
+    alone. Each of them would count as an identity of another size, though all sizes may be equal.
+    Most identities of a single point have no probable link.
 
     Parameters
     ----------
     labels : ndarray of shape (n_nodes,)
     graph : KnnGraph of n_nodes nodes
     scores : EdgeScores of the same graph
+
+    Returns
+    -------
+    labels : ndarray of shape (n_nodes,)
     """
     size = np.bincount(labels)
-    small = np.flatnonzero(size[labels] <= _SMALL)
+    small = np.flatnonzero(size[labels] <= _FRAGMENT_POINTS)
     there = labels[graph.neighbours[small]]
-    linkage = np.where(size[there] > _SMALL, scores.linkage[small], 0)
-    likeliest = linkage.argmax(axis=1)[:, None]
-    likely = np.take_along_axis(linkage, likeliest, axis=1)[:, 0] > _LIKELY
+    linkage = np.where(size[there] > _FRAGMENT_POINTS, scores.linkage[small], 0)
+    best = linkage.argmax(axis=1)[:, None]
+    moves = np.take_along_axis(linkage, best, axis=1)[:, 0] > _FRAGMENT_LINKAGE
     reassigned = labels.copy()
-    reassigned[small[likely]] = np.take_along_axis(there, likeliest, axis=1)[likely, 0]
+    reassigned[small[moves]] = np.take_along_axis(there, best, axis=1)[moves, 0]
     return reassigned
 
 
-def adapt_p_tau(p_tau: float, found: SizeDistribution, slope: float) -> float:
-    """The threshold for such sizes, as far as links reach it.
+def adapt_p_tau(p_tau: float, sizes: SizeDistribution, slope: float) -> float:
+    """The threshold for a size distribution.
 
-    Where identities are hard to tell apart, few links are as sure as large ones beside single
-    points ask for; a threshold above most of them would leave every point alone.
+    ``logit(p) = logit(p_tau) + slope * excess_spread``. A raised threshold is limited to `reach`:
+    where identities are hard to separate, few links are more probable than that, and a higher
+    threshold would leave every point alone.
 
     Parameters
     ----------
     p_tau : float, in [0, 1]
-        What suits a usual spread.
-    found : FoundSizes
-    rise : float
+        The threshold at the typical spread.
+    sizes : SizeDistribution
+    slope : float
         Log-odds for each unit of spread.
 
     Returns
@@ -119,5 +126,5 @@ def adapt_p_tau(p_tau: float, found: SizeDistribution, slope: float) -> float:
     """
     if slope == 0 or not 0 < p_tau < 1:
         return p_tau
-    odds = p_tau / (1 - p_tau) * np.exp(slope * found.excess_spread)
-    return float(min(odds / (1 + odds), max(p_tau, found.reach)))
+    odds = p_tau / (1 - p_tau) * np.exp(slope * sizes.excess_spread)
+    return float(min(odds / (1 + odds), max(p_tau, sizes.reach)))

@@ -22,14 +22,14 @@ from scipy.sparse.csgraph import connected_components
 from hilander.arrays.rows import FloatArray, IntArray, sort_by_group
 from hilander.errors import SettingError
 
-# How often Leiden goes over the whole graph; after some passes nothing changes any more.
+# Passes of Leiden over the whole graph; more change nothing.
 _PASSES = 5
-# A larger graph is cut between its components: parts of this size stay in the processor's cache.
+# Nodes of a part. A larger graph is cut between its components; such parts fit the CPU cache.
 _PART = 16_384
-# Passes over such a part; more of them change a thousandth of the nodes and take their time.
+# Passes over such a part; more change a thousandth of the nodes.
 _PASSES_OVER_PART = 2
-# By how much of itself a weight is moved. With equal weights, each of two communities can look a
-# rounding error better than the other to a node, which then goes to and fro for ever.
+# Relative perturbation of each weight. With equal weights, rounding can make a node prefer each of
+# two communities in turn, and Leiden would not end.
 _UNEQUAL = 1e-9
 _ONE_AT_A_TIME = Lock()  # networkit has one seed for all threads
 # Module, what pip installs it by, and name of each method.
@@ -59,7 +59,7 @@ class WeightedEdges:
 
     @classmethod
     def of_matrix(cls, neighbours: IntArray, weights: FloatArray) -> WeightedEdges:
-        """Take the edges with a positive weight; one that is there both ways has the larger.
+        """Take the edges of positive weight; an edge listed both ways gets the larger weight.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ def find_by_leiden(edges: WeightedEdges, resolution: float, seed: int = 0) -> In
 
 @contextmanager
 def _one_thread_of(networkit: Any) -> Iterator[None]:
-    """With more threads than one, the order of the moves is left to chance."""
+    """Use one thread: with more, the order of the moves is random."""
     threads = networkit.getMaxNumberOfThreads()
     networkit.setNumberOfThreads(1)
     try:
@@ -138,8 +138,8 @@ def _improve(networkit: Any, edges: WeightedEdges, resolution: float, passes: in
 def _improve_parts(networkit: Any, edges: WeightedEdges, resolution: float) -> IntArray:
     """Communities of a graph, found in parts that no edge joins, shape (n_nodes,).
 
-    Modularity compares an edge with ``resolution * s_i * s_j / total``. A part has less in total
-    than the whole, and a resolution as much smaller, so it is the same comparison.
+    Modularity compares an edge with ``resolution * s_i * s_j / total``. The total of a part is
+    smaller than that of the whole, so its resolution is scaled down by the same factor.
     """
     labels, total, n_found = np.empty(edges.n_nodes, dtype=np.int64), edges.weight.sum(), 0
     for nodes, part in cut_between_components(edges, _PART):
@@ -153,13 +153,13 @@ def _improve_parts(networkit: Any, edges: WeightedEdges, resolution: float) -> I
 def cut_between_components(
     edges: WeightedEdges, size: int
 ) -> Iterator[tuple[IntArray, WeightedEdges]]:
-    """Cut a graph into parts of some components each, and so without cutting an edge.
+    """Cut a graph into parts of whole connected components; no edge is cut.
 
     Parameters
     ----------
     edges : WeightedEdges
     size : int
-        Nodes of a part, about; a component is never cut, however large.
+        Approximate number of nodes of a part; a component is never cut, however large.
 
     Yields
     ------
@@ -188,7 +188,7 @@ def cut_between_components(
 
 
 def find_by_infomap(edges: WeightedEdges, seed: int = 0) -> IntArray:
-    """Modules of the two-level map equation: where a random walker stays for long.
+    """Modules of the two-level map equation.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def find_by_infomap(edges: WeightedEdges, seed: int = 0) -> IntArray:
         )
         ends = zip(edges.low.tolist(), edges.high.tolist(), edges.weight.tolist(), strict=True)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of accessors that will move in Infomap 3
+            warnings.simplefilter("ignore")  # deprecations of Infomap 3
             network.add_links(ends)
             network.run()
             for node in network.nodes:
@@ -219,7 +219,7 @@ def find_by_infomap(edges: WeightedEdges, seed: int = 0) -> IntArray:
 
 
 def require(module: str, package: str, what: str) -> Any:
-    """Import the library of a method, or say what installs it."""
+    """Import the library of a decoder; the error names what installs it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -1,9 +1,8 @@
-"""Verified merges: contract the edges that all the evidence between two clusters speaks for.
+"""Verified merges: greedy additive edge contraction for correlation clustering, in rounds.
 
-An edge weighs the log-odds of its linkage against the threshold: positive says merge, negative
-says keep apart. When two clusters merge, the weights of their edges to a third are added up, so
-one wrong link between two large clusters is outvoted by the many edges that say no. This is
-greedy additive edge contraction for correlation clustering, done in rounds.
+The weight of an edge is the log-odds of its linkage against the threshold: positive for a merge,
+negative against. When two clusters merge, the weights of their edges to a third are added. So one
+wrong link between two large clusters is outweighed by many negative edges.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from hilander.arrays.rows import FloatArray, IntArray
 from hilander.graph.knn_graph import KnnGraph
 
 # An edge is contracted if it is the heaviest of one end and at least this share of the heaviest of
-# the other. At 1 a large cluster would take in its members one round at a time.
+# the other. At 1 a large cluster would absorb one member a round.
 _DOMINANT_SHARE = 0.5
 
 
@@ -29,7 +28,7 @@ def contract_edges(
     ----------
     graph : KnnGraph of n_nodes nodes
     weights : ndarray of shape (n_nodes, k)
-        Positive where an edge speaks for a merge, negative where it speaks against.
+        Positive for a merge, negative against.
     dominant_share : float
         1 contracts only edges that are the heaviest of both ends; less merges more in a round.
 
@@ -54,7 +53,7 @@ def contract_edges(
         labels = merged[labels]
         left, right = merged[left], merged[right]
         apart = left != right
-        # Dropped before they are sorted as well: of the first edges that is about half.
+        # Drop before sorting, too: it removes about half of the edges of the first rounds.
         open_edges = drop_settled(left[apart], right[apart], weight[apart], n_clusters)
         left, right, weight = add_parallel(*open_edges, n_clusters)
 
@@ -75,10 +74,7 @@ def find_dominant(
 
 
 def add_both_ways(graph: KnnGraph, weights: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """What `add_parallel` gives for the edges of a graph, without sorting them.
-
-    Transposing a sparse matrix takes time in proportion to its entries.
-    """
+    """What `add_parallel` gives for the edges of a graph, in time linear in their number."""
     starts = np.arange(0, weights.size + 1, graph.k)
     shape = (graph.n_nodes, graph.n_nodes)
     entries = weights.ravel().astype(np.float64), graph.neighbours.ravel(), starts
@@ -95,12 +91,12 @@ def drop_settled(
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """The edges between clusters that may still merge.
 
-    A cluster all of whose edges say no is settled: sums of noes stay noes.
+    A cluster without a positive edge is settled: sums of negative weights stay negative.
     """
-    says_yes = weight > 0
+    is_positive = weight > 0
     is_open = np.zeros(n_nodes, dtype=bool)
-    is_open[left[says_yes]] = True
-    is_open[right[says_yes]] = True
+    is_open[left[is_positive]] = True
+    is_open[right[is_positive]] = True
     kept = is_open[left] & is_open[right]
     return left[kept], right[kept], weight[kept]
 

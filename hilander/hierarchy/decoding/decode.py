@@ -1,4 +1,4 @@
-"""Decoding, behind one signature: from edge scores to one parent for each node."""
+"""Decoding: from edge scores to one parent for each node."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from hilander.hierarchy.decoding.parents import Parents, choose_parents, is_dens
 
 Decoder = Literal["parents", "contract", "leiden", "infomap"]
 DECODERS: tuple[str, ...] = get_args(Decoder)
-# Leiden expects between two usual nodes this share of a usual edge. Modularity by itself expects
-# less the larger the graph is, until one edge is enough to join two clusters.
+# Weight that modularity expects between two typical nodes, as a share of a mean edge. With a fixed
+# resolution it falls with the size of the graph, until one edge joins two clusters.
 _EXPECTED_SHARE = 0.2
 
 
@@ -44,14 +44,14 @@ def decode(
     graph : KnnGraph of n_nodes nodes
     scores : EdgeScores of the same graph
     p_tau : float
-        The linkage from which on an edge speaks for a merge.
+        Edges of at least this linkage count for a merge.
     decoder : {"parents", "contract", "leiden", "infomap"}
         "parents" is the paper's: each node takes the most probable of its denser neighbours.
-        "contract" merges only where all edges between two clusters together speak for it.
-        "leiden" and "infomap" look for communities of the edges above the threshold, weighted by
-        their log-odds against it; "infomap" is an extra.
+        "contract" merges two clusters where the summed log-odds of all edges between them are
+        positive. "leiden" and "infomap" find communities of the edges above the threshold,
+        weighted by their log-odds against it; "infomap" is an extra.
     keep_pieces : bool
-        Whether communities of "leiden" whose links mostly lead out of them stay apart.
+        Leave fragments of "leiden" apart, see `hilander.hierarchy.decoding.fragments`.
 
     Returns
     -------
@@ -99,17 +99,17 @@ def find_communities(
 
 
 def choose_resolution(edges: WeightedEdges) -> float:
-    """The resolution at which modularity expects the same of two nodes in a graph of any size.
+    """The resolution at which modularity expects the same weight in a graph of any size.
 
-    Between nodes of strengths s_i and s_j modularity expects ``resolution * s_i * s_j / total``;
-    at the strength of the end of a usual edge that shall be a fixed share of a usual edge.
+    Modularity expects ``resolution * s_i * s_j / total`` between nodes of strengths s_i and s_j. At
+    the mean strength of an edge's end this is set to a fixed share of the mean edge weight.
     """
     if not len(edges.low):
         return 1.0
     strength = edges.strength
     total = strength.sum()
-    usual = (strength**2).sum() / total
-    return float(_EXPECTED_SHARE * edges.weight.mean() * total / usual**2)
+    typical = (strength**2).sum() / total
+    return float(_EXPECTED_SHARE * edges.weight.mean() * total / typical**2)
 
 
 def check_decoder(decoder: str) -> None:
@@ -121,9 +121,9 @@ def check_decoder(decoder: str) -> None:
 def attach_within(graph: KnnGraph, scores: EdgeScores, labels: IntArray, p_tau: float) -> Parents:
     """Give each cluster of a partition a tree: parents are denser members of the same cluster.
 
-    The densest member is the peak. Another member with no denser neighbour of its own cluster
-    hangs from the peak directly, by the most probable of its edges within the cluster: of those to
-    its own neighbours or, where none of these is of its cluster, of those that lead to it.
+    The densest member is the peak. A member without a denser neighbour in its cluster is attached
+    to the peak. Its linkage is that of its most probable edge inside the cluster: an edge to one of
+    its neighbours or, where none of these is in the cluster, an edge that leads to it.
 
     Parameters
     ----------

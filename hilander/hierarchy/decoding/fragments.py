@@ -1,8 +1,7 @@
-"""Communities that are none: pieces of something larger, whose likely links mostly lead out.
+"""Fragments: communities that Leiden cut out of a larger cluster, joined again.
 
-Whatever graph it gets, Leiden finds communities. In a large cluster that is alike everywhere they
-are pieces cut at random, and looked at by themselves they are as like each other as clusters of
-a crowded set are. The links of their points tell: those of a community stay within.
+Leiden finds communities in any graph. In a large homogeneous cluster they are arbitrary parts. Most
+of the link weight of such a fragment leads out of it; that of a real community stays inside.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from scipy.sparse.csgraph import connected_components
 from hilander.arrays.rows import IntArray
 from hilander.hierarchy.decoding.communities import WeightedEdges
 
-# Of the weight of a community's links, what may lead out of it. Pieces of a homogeneous cluster
-# have .63 to .9, communities of real sets hardly ever more than .5.
+# Largest share of a community's link weight that may lead out of it. Fragments of a homogeneous
+# cluster have 0.63 to 0.9, communities of real sets hardly ever more than 0.5.
 MOST_LEAVING = 0.6
 
 
 def join_fragments(edges: WeightedEdges, labels: IntArray) -> IntArray:
-    """Join each piece with the community that most of its links lead to, until none is a piece.
+    """Join each fragment to the community that most of its weight leads to, until none is left.
 
     Parameters
     ----------
@@ -31,7 +30,7 @@ def join_fragments(edges: WeightedEdges, labels: IntArray) -> IntArray:
     Returns
     -------
     labels : ndarray of shape (n_nodes,)
-        Numbered by first appearance, too.
+        Numbered from 0 by first appearance.
     """
     between = sum_between(edges, labels)
     while len(fragments := find_fragments(between)):
@@ -49,7 +48,7 @@ def sum_between(edges: WeightedEdges, labels: IntArray) -> csr_matrix:
 
 
 def find_fragments(between: csr_matrix) -> IntArray:
-    """Communities most of whose weight leads out, as indices."""
+    """Indices of the communities most of whose weight leads out, shape (n_fragments,)."""
     inside, total = between.diagonal(), np.asarray(between.sum(axis=1)).ravel()
     return np.flatnonzero(total - inside > MOST_LEAVING * total)
 
@@ -67,6 +66,6 @@ def _join_to_nearest(between: csr_matrix, fragments: IntArray) -> IntArray:
 
 
 def _contract(between: csr_matrix, number: IntArray) -> csr_matrix:
-    """The weights between communities once those of the same number are one."""
+    """The weights between communities after those of equal number were joined."""
     members = coo_matrix((np.ones(len(number)), (number, np.arange(len(number))))).tocsr()
     return csr_matrix(members @ between @ members.T)

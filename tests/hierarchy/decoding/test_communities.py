@@ -31,7 +31,7 @@ METHODS = [
 
 
 def planted(n_groups, size, k, seed, wrong=0.02, right=0.95):
-    """Groups whose members mostly know each other, with some edges to others, and their truth."""
+    """Groups with many edges inside and some between, and their labels."""
     rng = np.random.default_rng(seed)
     truth = rng.permutation(np.repeat(np.arange(n_groups), size))
     neighbours = np.empty((len(truth), k), dtype=np.int64)
@@ -199,7 +199,7 @@ def test_a_large_graph_without_edges_gives_nodes_alone(monkeypatch):
     assert same_partition(find_by_leiden(nothing, 1.0), np.arange(11))
 
 
-def test_threads_that_look_for_communities_at_once_do_not_disturb_each_other():
+def test_threads_that_find_communities_at_once_do_not_disturb_each_other():
     rng = np.random.default_rng(0)
     ends = rng.integers(400, size=(2, 4000))
     pairs = np.unique(np.sort(ends[:, ends[0] != ends[1]], axis=0), axis=1)
@@ -211,7 +211,7 @@ def test_threads_that_look_for_communities_at_once_do_not_disturb_each_other():
             np.testing.assert_array_equal(found, alone)
 
 
-def test_equal_weights_are_told_apart_so_that_no_node_goes_to_and_fro_for_ever(monkeypatch):
+def test_equal_weights_are_perturbed_so_that_leiden_ends(monkeypatch):
     networkit = importlib.import_module("networkit")
     given, build = [], networkit.GraphFromCoo
 

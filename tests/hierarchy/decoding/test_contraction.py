@@ -111,7 +111,7 @@ def test_labels_are_numbered_by_first_appearance():
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0])
-def test_a_strong_no_stops_one_wrong_link(share):
+def test_a_strong_negative_edge_stops_one_wrong_link(share):
     graph, lay = complete_graph(3)
     wrong_link = np.array([[0, 9, -8], [9, 0, 4], [-8, 4, 0]], dtype=float)
     np.testing.assert_array_equal(contract_edges(graph, lay(wrong_link), share), [0, 0, 1])
@@ -131,13 +131,13 @@ def test_two_cliques_with_one_bridge_stay_apart(share, bridge):
     assert len(np.unique(contract_edges(graph, lay(without_no), share))) == 1
 
 
-def test_where_every_edge_says_no_nobody_is_merged():
+def test_negative_edges_merge_nothing():
     graph, weights = random_edges(1)
     np.testing.assert_array_equal(contract_edges(graph, -np.abs(weights)), np.arange(24))
     np.testing.assert_array_equal(contract_edges(graph, 0 * weights), np.arange(24))
 
 
-def test_where_every_edge_says_yes_what_is_connected_is_merged():
+def test_positive_edges_merge_connected_components():
     neighbours = np.array(
         [(node + 1) % 6 if node < 6 else 6 + (node + 1) % 5 for node in range(11)]
     )
@@ -189,7 +189,7 @@ def test_edges_named_from_both_ends_are_added_as_parallel_ones_are(seed):
         np.testing.assert_array_equal(found, wanted)
 
 
-def test_a_cluster_that_all_edges_reject_is_settled():
+def test_a_cluster_without_a_positive_edge_is_settled():
     left, right = np.array([0, 0, 1, 2, 3]), np.array([1, 2, 2, 3, 4])
     weight = np.array([2.0, -1, -5, -1, 0])
     kept = contraction.drop_settled(left, right, weight, 5)

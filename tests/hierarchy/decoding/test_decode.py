@@ -113,7 +113,7 @@ def test_an_unknown_decoder_is_refused_with_the_known_ones_named():
         decode(graph, scores, 0.5, "rank")
 
 
-def test_a_member_whom_only_others_list_is_attached_by_the_likeliest_of_their_edges():
+def test_a_member_that_only_others_list_is_attached_by_the_most_probable_of_their_edges():
     # Nodes 0, 1, 2 are one cluster; 2 lists only 3 and 4, but 0 and 1 list it.
     neighbours = np.array([[1, 2], [0, 2], [3, 4], [4, 0], [3, 0]])
     linkage = np.array([[0.9, 0.6], [0.9, 0.7], [0.1, 0.1], [0.8, 0.1], [0.8, 0.1]])

@@ -24,7 +24,7 @@ def test_weight_between_communities_is_summed_both_ways():
 
 
 @pytest.mark.parametrize(("out", "joined"), [(2.9, False), (3.1, True)])
-def test_a_community_is_a_piece_when_more_than_its_share_leads_out(out, joined):
+def test_a_community_is_a_fragment_when_more_than_its_share_leads_out(out, joined):
     # {0, 1} has 2 * 1 within and `out` to {2, 3}: .6 of it at 3.
     assert MOST_LEAVING == 0.6
     edges = make_edges(4, [(0, 1, 1.0), (1, 2, out), (2, 3, 9.0)])
@@ -34,7 +34,7 @@ def test_a_community_is_a_piece_when_more_than_its_share_leads_out(out, joined):
     assert found[2] == found[3]
 
 
-def test_a_piece_joins_the_community_that_most_of_its_links_lead_to():
+def test_a_fragment_joins_the_community_that_most_of_its_weight_leads_to():
     strong = [(2, 3, 9.0), (4, 5, 9.0)]
     edges = make_edges(6, [(0, 1, 0.1), (0, 2, 1.0), (1, 4, 1.5), *strong])
     found = join_fragments(edges, np.array([0, 0, 1, 1, 2, 2]))

@@ -24,7 +24,7 @@ def random_case(seed, n_nodes=80, k=6, distinct=None):
 
 
 def choose_by_loop(graph, scores, p_tau, strict):
-    """Equations 5 and 6 as they are read aloud."""
+    """Equations 5 and 6, node by node."""
     chosen, linkage = [], []
     for i in range(graph.n_nodes):
         candidates = []
