@@ -1,7 +1,7 @@
-"""Episodes: labelled sets to learn from, and a labelled set as it could have been.
+"""Episodes: labelled sets to learn from, and re-sampling to other size distributions.
 
-A model trained on even sizes leans on them. An episode can be re-sampled to other size
-distributions; `made_up` makes episodes of new identities.
+A model trained on identities of even sizes expects even sizes. So it is trained on episodes of many
+size distributions. `hilander.synthetic.identity_bootstrap` makes episodes of new identities.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ from hilander.arrays.rows import FloatArray, IntArray
 
 Sizes = Literal["all", "singles", "log", "heavy", "even", "small", "large"]
 
+# Neighbours that purity is measured on: as many as an identity has members in a typical set.
 _PURITY_K = 10
+# Share of the identities that "singles" reduces to one point: most, as in collections of photos.
+SINGLES_SHARE = 0.7
+# Exponent of the Pareto distribution of "heavy": the mean size is infinite.
+_HEAVY_EXPONENT = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +32,9 @@ class Episode:
     features : ndarray of shape (n_points, dim), of unit length
     labels : ndarray of shape (n_points,)
     weight : float
-        How much it counts in training.
+        How much it counts in training and validation.
     k : int, optional
-        Neighbours to look at; None for as many as the model will.
+        Neighbours of each point; None for the model's k.
     """
 
     features: FloatArray
@@ -48,9 +53,9 @@ def resample_identities(
     episode : Episode
     sizes : str
         "all" keeps everything, "singles" one point of 70 % of the identities, "log" sizes
-        log-uniform up to the identity's own, "heavy" a heavy tail.
+        log-uniform up to the identity's own, "heavy" sizes of a heavy-tailed distribution.
     most_points : int
-        Identities are left out at random beyond this, and no one gets more than half of it.
+        Identities are left out at random beyond this. No identity has more than half of it.
     rng : numpy Generator
     """
     order = rng.permutation(len(episode.labels))
@@ -62,8 +67,8 @@ def resample_identities(
     limit = np.zeros(len(own), dtype=np.int64)
     most_of_one = max(most_points // 2, 1)
     limit[identities] = np.clip(wanted, 1, np.minimum(own[identities], most_of_one))
-    turn = rng.permutation(identities)
-    limit[turn[np.cumsum(limit[turn]) > most_points]] = 0
+    shuffled = rng.permutation(identities)
+    limit[shuffled[np.cumsum(limit[shuffled]) > most_points]] = 0
     kept = order[rank < limit[episode.labels[order]]]
     return Episode(episode.features[kept], episode.labels[kept])
 
@@ -72,16 +77,16 @@ def _draw_size(sizes: Sizes, own: int, rng: np.random.Generator) -> int:
     if sizes == "all":
         return own
     if sizes == "singles":
-        return 1 if rng.random() < 0.7 else own
+        return 1 if rng.random() < SINGLES_SHARE else own
     if sizes == "log":
         return int(np.exp(rng.uniform(0, np.log(own + 0.999))))
     if sizes == "heavy":
-        return int(rng.pareto(1.0) + 1)
+        return int(rng.pareto(_HEAVY_EXPONENT) + 1)
     raise ValueError(f"unknown sizes {sizes!r}")
 
 
 def neighbour_purity(episode: Episode) -> float:
-    """Share of the ten nearest neighbours of a point that are of its identity, in [0, 1]."""
+    """Mean share of a point's ten nearest neighbours that are of its identity, in [0, 1]."""
     cosine = episode.features @ episode.features.T
     np.fill_diagonal(cosine, -np.inf)
     k = min(_PURITY_K, len(cosine) - 1)

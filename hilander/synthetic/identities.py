@@ -1,4 +1,4 @@
-"""Sample sets whose identities are known."""
+"""Small labelled sets of random identities, for examples and tests."""
 
 from collections.abc import Sequence
 
@@ -27,10 +27,10 @@ def make_identities(
     dim : int
         Number of features.
     spread : float
-        Expected length of the noise beside the unit length of an identity's centre. Two
-        embeddings of one identity have cosine 1 / (1 + spread**2), about: 0.89 for 0.35.
+        Expected length of the noise; an identity's centre has length 1. Two embeddings of one
+        identity have a cosine of about 1 / (1 + spread**2): 0.89 for 0.35.
     seed : int
-        The same seed makes the same set.
+        The same seed gives the same set.
     sizes : sequence of int, optional
         Size of each identity, instead of ``n_identities`` times ``size``.
 
@@ -43,7 +43,7 @@ def make_identities(
 
     Examples
     --------
-    >>> from hilander.data import make_identities
+    >>> from hilander.synthetic import make_identities
     >>> features, labels = make_identities(n_identities=3, size=4, dim=8)
     >>> features.shape, sorted(set(labels.tolist()))
     ((12, 8), [0, 1, 2])

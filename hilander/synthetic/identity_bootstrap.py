@@ -1,45 +1,77 @@
-"""Made-up identities: a labelled set of new ones, from what the labelled ones show.
+"""Bootstrapped identities: a labelled set of new identities, modelled on real ones.
 
-They show how far apart identities are, and how the members of one scatter.
+The real identities show how far apart identities are and how the members of one scatter.
 """
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 
 from hilander.arrays.rows import FloatArray, IntArray, unit_rows
-from hilander.synthetic.episodes import Episode, Sizes, neighbour_purity, resample_identities
-from hilander.synthetic.member_scatter import EnsembleLinear
+from hilander.synthetic.episodes import (
+    SINGLES_SHARE,
+    Episode,
+    Sizes,
+    neighbour_purity,
+    resample_identities,
+)
+from hilander.synthetic.member_scatter import MemberScatter
 
-FEWEST_SOURCES = 8  # identities with three points or more, below which nothing is bootstrapped
-_LARGEST = 600
-_MADE_UP_WEIGHT = 0.4  # real identities are the better teachers
-# How far a new identity stands from a real one: 0 is on it, half of pi is anywhere. Sets of
-# strangers and sets as hard as the real one take turns: the former alone teach to merge too much,
-# the latter to split large identities.
-_STRANGERS = 0.4 * np.pi
-_NEAREST_SHARE = 0.3  # of the farthest
-# Crowds: how many there are at most, which identities may stand in them, which share of those at
-# most, and how close they are beside the members of the loosest tenth of the identities; where
-# all are as tight, strangers as close as these would be one identity.
-_MOST_CROWDS, _SMALL, _CROWD_SHARE = 3, 5, 0.15
-_LEAST_CLOSE, _LOOSE, _CLOSEST = 0.4, 0.1, 0.75
+# Points of an identity, below which its scatter is not measured.
+FEWEST_MEMBERS = 3
+# Identities with that many points, below which nothing is bootstrapped.
+FEWEST_SOURCES = 8
+# Points of the largest new identity: larger ones show nothing more and take longer.
+_LARGEST_IDENTITY = 600
+# Weight of a bootstrapped episode in training; that of a real one is 1. Real ones are more exact.
+_BOOTSTRAP_WEIGHT = 0.4
+# Angle (radians) between the centre of a new identity and that of a real one: 0 is on it, pi / 2
+# is anywhere. Half of the sets use this angle, half a smaller one that makes them as hard as the
+# real set. With the former alone a model merges too much, with the latter alone it splits large
+# identities.
+_FARTHEST_ANGLE = 0.4 * np.pi
+# Share of the farthest angle, below which no centre is placed.
+_NEAREST_SHARE = 0.3
+# Groups of small identities that stand close together, at most.
+_MOST_GROUPS = 3
+# Points of an identity that may stand in such a group, at most.
+_SMALL_IDENTITY = 5
+# Share of the small identities in one group, at most.
+_GROUP_SHARE = 0.15
+# Cosine of two centres in a group. At most as close as two members of the loosest tenth of the
+# identities, and never above the limit: if all identities are equally tight, closer ones could not
+# be told apart. At least this share of that bound.
+_LEAST_GROUP_COSINE = 0.4
+_LOOSE_QUANTILE = 0.1
+_MOST_GROUP_COSINE = 0.75
+# Points of the sample whose neighbour purity is matched.
 _SAMPLE_POINTS = 3000
-_HALVINGS = 5
+# Steps of the bisection that matches it: the angle is then exact to 1/32 of the farthest.
+_BISECTIONS = 5
+# Sizes of new identities. Log-uniform sizes reach 200, those of large ones 20 to 500; small ones
+# have 1 to 7 points; even ones differ by up to 30 %.
+_LOG_LARGEST = 200
+_LARGE_SIZES = 20, 500
+_SMALL_SIZES = 1, 8
+_EVEN_RANGE = 0.7, 1.3
+# Sizes of those that are no singles: a Pareto distribution of this exponent, scaled, from 2 on.
+_TAIL_EXPONENT, _TAIL_SCALE, _TAIL_FROM = 0.9, 2, 2
 
 
 class IdentityBootstrap:
     """Makes labelled sets of new identities like those of a labelled set.
 
-    A new identity stands near a real one, moved by a draw from the covariance of the identities'
-    centres; its members scatter as those of a real identity do (`EnsembleLinear`).
+    The centre of a new identity is that of a real one, moved by a draw from the covariance of the
+    centres. Its members scatter as those of a real identity do (`MemberScatter`).
 
     Parameters
     ----------
     episode : Episode
     """
 
-    crowded = True  # whether some of the small identities of a set stand in crowds
+    groups_small = True  # whether some small identities of a set stand close together
 
     def __init__(self, episode: Episode) -> None:
         features, labels = episode.features, np.unique(episode.labels, return_inverse=True)[1]
@@ -48,48 +80,46 @@ class IdentityBootstrap:
         np.add.at(centres, labels, features)
         centres /= size[:, None]
         by_identity = np.argsort(labels, kind="stable")
-        by_identity = by_identity[size[labels[by_identity]] >= 3]
+        by_identity = by_identity[size[labels[by_identity]] >= FEWEST_MEMBERS]
         source = labels[by_identity]
-        # A centre estimated from m points takes a share 1/m of their scatter away.
-        regain = np.sqrt(size[source] / (size[source] - 1.0))
-        self.scatter = ((features[by_identity] - centres[source]) * regain[:, None]).astype(
-            np.float32
-        )
+        # A centre estimated from m points lowers their variance by the factor 1 - 1/m.
+        correction = np.sqrt(size[source] / (size[source] - 1.0))
+        scatter = (features[by_identity] - centres[source]) * correction[:, None]
+        self.scatter = scatter.astype(np.float32)
         _, self.first, self.count = np.unique(source, return_index=True, return_counts=True)
         self.mean = centres.mean(axis=0)
         self.centres = (centres - self.mean).astype(np.float32)
-        self.usual_size = int(np.median(size))
+        self.typical_size = int(np.median(size))
         if self.can_draw:
             around = centres[source].astype(np.float32)
             points = unit_rows(around + self.scatter)
-            self.members = EnsembleLinear(points, around, self.first, self.count)
+            self.members = MemberScatter(points, around, self.first, self.count)
             self.root = self._covariance_root(float(np.median(size)))
             self.as_hard = self._match_hardness(episode)
 
     @property
     def can_draw(self) -> bool:
-        """Whether there are enough identities to learn from."""
+        """Whether there are enough identities to model new ones on."""
         return len(self.first) >= FEWEST_SOURCES
 
-    def _covariance_root(self, usual_size: float) -> FloatArray:
-        """A root of the centres' covariance, less what their own members' scatter put into it."""
+    def _covariance_root(self, typical_size: float) -> FloatArray:
+        """A root of the covariance of the centres, corrected for the scatter of their members."""
         between = self.centres.T @ self.centres / len(self.centres)
         within = self.scatter.T @ self.scatter / len(self.scatter)
-        values, vectors = np.linalg.eigh((between - within / usual_size).astype(np.float64))
+        values, vectors = np.linalg.eigh((between - within / typical_size).astype(np.float64))
         root: FloatArray = (vectors * np.sqrt(np.clip(values, 0, None))).astype(np.float32)
         return root
 
     def _match_hardness(self, episode: Episode) -> float:
-        """How far new identities may stand from real ones, to be as hard to tell apart as those.
+        """The farthest angle with which new identities are as hard to tell apart as the real ones.
 
-        Found by bisection: a set of the same sizes as a sample of the real one should have as
-        many neighbours of one identity.
+        By bisection: a new set of the sizes of a real sample should have its neighbour purity.
         """
         sample = resample_identities(episode, "all", _SAMPLE_POINTS, np.random.default_rng(0))
         counts = np.unique(sample.labels, return_counts=True)[1]
         goal = neighbour_purity(sample)
-        low, high = 0.0, _STRANGERS
-        for _ in range(_HALVINGS):
+        low, high = 0.0, _FARTHEST_ANGLE
+        for _ in range(_BISECTIONS):
             middle = (low + high) / 2
             made = self._fill(counts, middle, np.random.default_rng(1))
             low, high = (middle, high) if neighbour_purity(made) < goal else (low, middle)
@@ -98,10 +128,21 @@ class IdentityBootstrap:
     def make(
         self, sizes: Sizes, n_points: int, rng: np.random.Generator, *, as_hard: bool = False
     ) -> Episode:
-        """Make a labelled set of about `n_points` points, of strangers or as hard as the real."""
-        counts = draw_sizes(sizes, n_points, self.usual_size, rng)
-        farthest = self.as_hard if as_hard else _STRANGERS
-        return self._fill(counts, farthest, rng, crowded=self.crowded)
+        """Make a labelled set of about `n_points` points.
+
+        Parameters
+        ----------
+        sizes : str
+            As for `draw_sizes`.
+        n_points : int
+        rng : numpy Generator
+        as_hard : bool
+            Whether identities are as hard to tell apart as the real ones; else they are farther
+            apart.
+        """
+        counts = draw_sizes(sizes, n_points, self.typical_size, rng)
+        farthest = self.as_hard if as_hard else _FARTHEST_ANGLE
+        return self._fill(counts, farthest, rng, group_small=self.groups_small)
 
     def _fill(
         self,
@@ -109,46 +150,47 @@ class IdentityBootstrap:
         farthest: float,
         rng: np.random.Generator,
         *,
-        crowded: bool = False,
+        group_small: bool = False,
     ) -> Episode:
-        """New identities of these sizes, up to so far from real ones."""
+        """New identities of these sizes, up to this angle from real ones."""
         centres = self._place_centres(len(counts), farthest, rng)
-        if crowded:
-            centres = self._crowd(centres, counts, rng)
+        if group_small:
+            centres = self._group_small_identities(centres, counts, rng)
         labels = np.repeat(np.arange(len(counts)), counts)
         points = self._scatter_members(centres, labels, rng)
-        return Episode(points.astype(np.float32), labels, _MADE_UP_WEIGHT)
+        return Episode(points.astype(np.float32), labels, _BOOTSTRAP_WEIGHT)
 
     def _place_centres(
         self, n_identities: int, farthest: float, rng: np.random.Generator
     ) -> FloatArray:
         draw = rng.standard_normal((n_identities, len(self.root))).astype(np.float32) @ self.root.T
-        away = rng.uniform(_NEAREST_SHARE * farthest, farthest, size=(n_identities, 1))
+        angle = rng.uniform(_NEAREST_SHARE * farthest, farthest, size=(n_identities, 1))
         near = self.centres[rng.integers(len(self.centres), size=n_identities)]
-        placed: FloatArray = (self.mean + np.cos(away) * near + np.sin(away) * draw).astype(
+        placed: FloatArray = (self.mean + np.cos(angle) * near + np.sin(angle) * draw).astype(
             np.float32
         )
         return placed
 
-    def _crowd(self, centres: FloatArray, counts: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Directions of the centres, with some of the small identities moved together.
+    def _group_small_identities(
+        self, centres: FloatArray, counts: IntArray, rng: np.random.Generator
+    ) -> FloatArray:
+        """Directions of the centres, with some of the small identities moved close together.
 
-        Blurred pictures, or such as an embedder has seldom seen, lie closer together than others,
-        whosoever they are of. Who has not seen such crowds takes them for large identities. Their
-        centres come at most so close that points of two of them are as near as those of a loose
-        identity.
+        Blurred pictures, or pictures unlike the embedder's training set, lie close together
+        whatever their identity. A model that has not been trained on such groups takes each for
+        one large identity.
         """
         centres = unit_rows(centres)
-        loose, usual = np.quantile(self.members.tightness, [_LOOSE, 0.5]).clip(1e-6)
-        closest = min((loose / usual) ** 2, _CLOSEST)
-        small = rng.permutation(np.flatnonzero(counts <= _SMALL))
-        for _ in range(rng.integers(1, _MOST_CROWDS + 1)):
-            crowd, small = np.split(small, [int(rng.uniform(0, _CROWD_SHARE) * len(small))])
-            if len(crowd):
-                closeness = rng.uniform(_LEAST_CLOSE, 1) * closest
-                middle = unit_rows(centres[crowd].sum(axis=0, keepdims=True))
-                apart = unit_rows(centres[crowd] - centres[crowd] @ middle.T * middle)
-                centres[crowd] = np.sqrt(closeness) * middle + np.sqrt(1 - closeness) * apart
+        loose, typical = np.quantile(self.members.tightness, [_LOOSE_QUANTILE, 0.5]).clip(1e-6)
+        closest = min((loose / typical) ** 2, _MOST_GROUP_COSINE)
+        small = rng.permutation(np.flatnonzero(counts <= _SMALL_IDENTITY))
+        for _ in range(rng.integers(1, _MOST_GROUPS + 1)):
+            group, small = np.split(small, [int(rng.uniform(0, _GROUP_SHARE) * len(small))])
+            if len(group):
+                cosine = rng.uniform(_LEAST_GROUP_COSINE, 1) * closest
+                middle = unit_rows(centres[group].sum(axis=0, keepdims=True))
+                apart = unit_rows(centres[group] - centres[group] @ middle.T * middle)
+                centres[group] = np.sqrt(cosine) * middle + np.sqrt(1 - cosine) * apart
         return centres
 
     def _scatter_members(
@@ -156,8 +198,8 @@ class IdentityBootstrap:
     ) -> FloatArray:
         """A point of unit length for each label, around the centre of that number.
 
-        They scatter as those of the tighter half of the real identities: a loose one has perhaps a
-        wrong label or two, and a hundred points as loose as that would be strangers.
+        Members scatter as those of the tighter half of the real identities. A loose identity may
+        have a wrong label or two; a large one as loose would be several identities.
         """
         tightness = self.members.tightness
         tighter = np.flatnonzero(tightness >= np.median(tightness))
@@ -165,21 +207,33 @@ class IdentityBootstrap:
         return self.members.draw(sources[labels], unit_rows(centres)[labels], rng)
 
 
-def draw_sizes(sizes: Sizes, n_points: int, usual_size: int, rng: np.random.Generator) -> IntArray:
-    """Sizes of identities that add up to about `n_points`, shape (n_identities,)."""
+def draw_sizes(
+    sizes: Sizes, n_points: int, typical_size: int, rng: np.random.Generator
+) -> IntArray:
+    """Sizes of identities that add up to about `n_points`, shape (n_identities,).
+
+    Parameters
+    ----------
+    sizes : {"singles", "log", "even", "small", "large"}
+    n_points : int
+    typical_size : int
+        Of "even" sizes.
+    rng : numpy Generator
+    """
     drawn: list[int] = []
     while sum(drawn) < n_points:
         if sizes == "singles":
-            size = 1.0 if rng.random() < 0.7 else rng.pareto(0.9) * 2 + 2
+            tail = rng.random() >= SINGLES_SHARE
+            size = rng.pareto(_TAIL_EXPONENT) * _TAIL_SCALE + _TAIL_FROM if tail else 1.0
         elif sizes == "log":
-            size = np.exp(rng.uniform(0, np.log(200)))
+            size = np.exp(rng.uniform(0, np.log(_LOG_LARGEST)))
         elif sizes == "even":
-            size = usual_size * rng.uniform(0.7, 1.3)
+            size = typical_size * rng.uniform(*_EVEN_RANGE)
         elif sizes == "small":
-            size = float(rng.integers(1, 8))
+            size = float(rng.integers(*_SMALL_SIZES))
         elif sizes == "large":
-            size = np.exp(rng.uniform(np.log(20), np.log(500)))
+            size = np.exp(rng.uniform(*np.log(_LARGE_SIZES)))
         else:
-            raise ValueError(f"unknown sizes {sizes!r}")
-        drawn.append(int(min(max(size, 1), _LARGEST, max(n_points // 2, 1))))
+            raise ValueError(f"sizes={sizes!r} is not known; use one of {get_args(Sizes)}")
+        drawn.append(int(min(max(size, 1), _LARGEST_IDENTITY, max(n_points // 2, 1))))
     return np.array(drawn, dtype=np.int64)

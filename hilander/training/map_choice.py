@@ -1,8 +1,12 @@
-"""Whether to map embeddings linearly: tried on identities, or clusters, it was not learnt on."""
+"""The choice of a linear map of the embeddings, validated on identities it was not learned from.
+
+A map is a whitening or a learned metric. It is used only if it improves the k-NN graph of
+validation identities. Where there are no labels, clusters take the place of identities.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -21,29 +25,46 @@ from hilander.synthetic.identity_bootstrap import FEWEST_SOURCES
 from hilander.training.metric import find_principal_axes, learn_metric
 
 Learn = Callable[[FloatArray, IntArray], FloatArray]  # (features, labels) -> transform
-Rank = Callable[[Episode, int], float]  # (episode, k) -> how good its graph is
-Turn = tuple[Episode, Episode]  # identities that teach, and others that judge
+Measure = Callable[[Episode, int], float]  # (episode, k) -> how good its graph is
+
+# Multiples of the mean variance within identities, added to each direction's variance: from
+# cautious to strong.
 RIDGES = (3.0, 1.0, 0.3)
-FORCED_RIDGE = 1.0  # where whitening is asked for
-# Below which a map is not worth its risk: chance gives .006 with twenty identities.
+# The ridge for whiten=True: the middle one, since nothing is measured.
+FORCED_RIDGE = 1.0
+# Average precision that a map has to gain: chance gains .006 with twenty identities.
 LEAST_GAIN = 0.007
-_LEAST_RANKED = 0.01  # likewise, of what is asked of a whitening by `rank_edges`
-MOST_FEATURES = 2048  # beyond which whitening takes minutes
-_MOST_JUDGING, _MOST_TEACHING = 3_000, 50_000  # points
-_TURNS, _JUDGING = 4, 0.25  # how often identities judge, and which share of them
+# Average precision that a whitening within clusters has to gain by `rank_found_edges`. That score
+# leaves out missing edges and so varies more.
+_LEAST_RANKING_GAIN = 0.01
+# Features of an embedding up to which it is whitened: beyond, the eigenvectors take minutes.
+MOST_FEATURES = 2048
+# Points of the validation identities: enough for a steady score, few enough for an exact search.
+_MOST_VALIDATION_POINTS = 3_000
+# Points that a map is learned from: more hardly change a covariance.
+_MOST_TRAINING_POINTS = 50_000
+# Splits of identities into training and validation: four halve the noise of one.
+_N_SPLITS = 4
+# Share of the identities that validate.
+_VALIDATION_SHARE = 0.25
+# Halvings of the identities for `choose_whitening`: clusters are many, so two are enough.
+_N_HALVINGS = 2
+# Points of the largest training identity, below which no scatter within it can be measured.
+_FEWEST_MEMBERS = 3
+# Steps of the bisection in `weaken_map`: the share is then exact to 1/64.
 _BISECTIONS = 6
 
 
 @dataclass(frozen=True, eq=False)
 class ChosenMap:
-    """A linear map, and how to see the identities that it was learnt from.
+    """A linear map, and a weaker one for the points that it was learned from.
 
     Parameters
     ----------
     transform : ndarray of shape (dim, dim), float32
-    for_taught : ndarray of shape (dim, dim), float32
-        A weaker one. A map does more for identities it was learnt from than for others; by this
-        they look as others do by `transform`.
+    training_transform : ndarray of shape (dim, dim), float32
+        A map fits its training identities better than new ones. With this weaker map the training
+        identities look as new identities do with `transform`.
     is_metric : bool
         Whether it is a learned metric; else a whitening.
     """
@@ -53,6 +74,27 @@ class ChosenMap:
     is_metric: bool = False
 
 
+@dataclass(frozen=True, eq=False)
+class IdentitySplit:
+    """Some identities to learn a map from, and others to validate it on.
+
+    Parameters
+    ----------
+    training, validation : Episode
+    """
+
+    training: Episode
+    validation: Episode
+
+    def is_usable(self, k: int) -> bool:
+        """Whether both sides have enough identities and points."""
+        sizes = np.bincount(self.training.labels, minlength=1)
+        if np.count_nonzero(sizes) < FEWEST_SOURCES or sizes.max() < _FEWEST_MEMBERS:
+            return False
+        labels = self.validation.labels
+        return len(np.unique(labels)) >= FEWEST_SOURCES and len(labels) > k
+
+
 def choose_whitening(
     features: FloatArray,
     labels: IntArray,
@@ -60,26 +102,27 @@ def choose_whitening(
     seed: int,
     *,
     ridges: Sequence[float] = RIDGES,
-    least_gain: float = _LEAST_RANKED,
+    least_gain: float = _LEAST_RANKING_GAIN,
 ) -> float | None:
-    """The ridge with which whitening helps clusters it was not learnt on, or None.
+    """The ridge with which whitening helps clusters that it was not learned from, or None.
 
-    Half of the clusters teach a whitening, the other half judge it: by how well affinity ranks
-    the edges that they have, over two halvings.
+    One half of the clusters trains the whitening, the other half validates it, for two halvings.
+    The score is `rank_found_edges`.
     """
-    turns = list(_halve(features, labels, seed))
-    if not all(_can_judge(turn, k) for turn in turns):
+    splits = _halve_identities(features, labels, seed)
+    if not all(split.is_usable(k) for split in splits):
         return None
     with open_workers() as workers:
-        gains = try_maps(turns, [_whiten_by(ridge) for ridge in ridges], k, rank_edges, workers)
+        whitenings = [_whiten_by(ridge) for ridge in ridges]
+        gains = measure_gains(splits, whitenings, k, rank_found_edges, workers)
     return ridges[int(gains.argmax())] if gains.max() > least_gain else None
 
 
 def choose_map(features: FloatArray, labels: IntArray, k: int, seed: int) -> ChosenMap | None:
-    """A map that helps identities it was not learnt on.
+    """The map that helps identities it was not learned from most.
 
-    It helps if more edges are found within identities, and ranked before the others. A quarter of
-    the identities judges what the others teach, over four turns.
+    Three quarters of the identities train each map, the others validate it by `rank_all_edges`,
+    for four splits.
 
     Parameters
     ----------
@@ -90,23 +133,23 @@ def choose_map(features: FloatArray, labels: IntArray, k: int, seed: int) -> Cho
 
     Returns
     -------
-    chosen : ChosenMap, or None where no map helps or too few identities can say so
+    chosen : ChosenMap, or None if no map helps or there are too few identities to validate one
     """
-    turns = take_turns(features, labels, k, seed)
-    if not turns:
+    splits = split_identities(features, labels, k, seed)
+    if not splits:
         return None
     dim = features.shape[1]
     whitenings = [_whiten_by(ridge) for ridge in (RIDGES if dim <= MOST_FEATURES else ())]
-    # One thread for each product: what is learnt shall not depend on how many there are.
+    # One thread for each product: the result must not depend on the number of threads.
     with open_workers() as workers, one_thread():
         metric: Learn = partial(learn_metric, seed=seed, basis=find_principal_axes(features))
         maps = [*whitenings, metric]
-        gains = try_maps(turns, maps, k, find_edges, workers)
+        gains = measure_gains(splits, maps, k, rank_all_edges, workers)
         best = int(gains.argmax())
         if gains[best] <= LEAST_GAIN:
             return None
         transform = _learn_from_all(maps[best], features, labels, seed)
-        weaker = weaken(transform, gains[best], [judges for _, judges in turns], k, workers)
+        weaker = weaken_map(transform, gains[best], _validation_sets(splits), k, workers)
     return ChosenMap(transform, weaker, is_metric=maps[best] is metric)
 
 
@@ -115,52 +158,71 @@ def force_whitening(
 ) -> Preparation:
     """The preparation with a whitening, whether or not it helps.
 
-    Where there are enough identities to measure it, training points get the weaker map of `weaken`.
+    With enough identities to measure its gain, training points get the weaker map of `weaken_map`.
 
     Parameters
     ----------
     preparation : Preparation without a map
     points : ndarray of shape (n_points, dim)
-        As they came.
+        Embeddings before preparation.
     labels : ndarray of shape (n_points,), ints from 0
     k, seed : int
     """
     features = preparation.apply(points)
     whiten = _whiten_by(FORCED_RIDGE)
-    turns = take_turns(features, labels, k, seed)
+    splits = split_identities(features, labels, k, seed)
     with open_workers() as workers, one_thread():
-        transform = whiten(features, labels)
-        chosen = ChosenMap(transform, transform)
-        if turns:
-            gain = max(float(try_maps(turns, [whiten], k, find_edges, workers)[0]), 0.0)
-            weaker = weaken(transform, gain, [judges for _, judges in turns], k, workers)
-            chosen = ChosenMap(transform, weaker)
-    return replace(preparation, **vars(chosen))
+        transform = weaker = whiten(features, labels)
+        if splits:
+            gain = max(float(measure_gains(splits, [whiten], k, rank_all_edges, workers)[0]), 0.0)
+            weaker = weaken_map(transform, gain, _validation_sets(splits), k, workers)
+    return replace(preparation, **vars(ChosenMap(transform, weaker)))
 
 
-def take_turns(features: FloatArray, labels: IntArray, k: int, seed: int) -> list[Turn]:
-    """Some identities that teach and others that judge, each time others; none if too few can.
+def can_validate_maps(labels: IntArray) -> bool:
+    """Whether there are enough identities to learn a map from some and validate it on others."""
+    return len(np.unique(labels)) >= 2 * FEWEST_SOURCES
 
-    Of large identities some points are taken, of many identities some.
+
+def split_identities(
+    features: FloatArray, labels: IntArray, k: int, seed: int
+) -> list[IdentitySplit]:
+    """Random splits of the identities; an empty list if there are too few.
+
+    Large identities are sub-sampled; of many identities some are taken.
     """
     identities = np.unique(labels)
-    n_taught = min(int((1 - _JUDGING) * len(identities)), len(identities) - FEWEST_SOURCES)
-    if n_taught < FEWEST_SOURCES:
+    by_share = int((1 - _VALIDATION_SHARE) * len(identities))
+    n_training = min(by_share, len(identities) - FEWEST_SOURCES)
+    if n_training < FEWEST_SOURCES:
         return []
-    turns = []
-    for number in range(_TURNS):
+    splits = []
+    for number in range(_N_SPLITS):
         rng = np.random.default_rng([seed, 4, number])
         order = rng.permutation(identities)
         place = _place_within(labels, rng)
-        teach = _take(labels, place, order[:n_taught], _MOST_TEACHING)
-        judge = _take(labels, place, order[n_taught:], _MOST_JUDGING)
-        known, judges = (Episode(features[some], labels[some]) for some in (teach, judge))
-        turns.append((known, judges))
-    return turns if all(_can_judge(turn, k) for turn in turns) else []
+        sides = (
+            _sample_identities(labels, place, order[:n_training], _MOST_TRAINING_POINTS),
+            _sample_identities(labels, place, order[n_training:], _MOST_VALIDATION_POINTS),
+        )
+        splits.append(IdentitySplit(*(Episode(features[one], labels[one]) for one in sides)))
+    return splits if all(split.is_usable(k) for split in splits) else []
+
+
+def _halve_identities(features: FloatArray, labels: IntArray, seed: int) -> list[IdentitySplit]:
+    """Random halvings of the identities; of the second half some points."""
+    identities, splits = np.unique(labels), []
+    for number in range(_N_HALVINGS):
+        rng = np.random.default_rng([seed, 4, number])
+        first = np.isin(labels, rng.permutation(identities)[: len(identities) // 2])
+        others = Episode(features[~first], labels[~first])
+        validation = resample_identities(others, "all", _MOST_VALIDATION_POINTS, rng)
+        splits.append(IdentitySplit(Episode(features[first], labels[first]), validation))
+    return splits
 
 
 def _place_within(labels: IntArray, rng: np.random.Generator) -> IntArray:
-    """The place of each point among those of its identity, by chance, shape (n_points,)."""
+    """A random rank of each point among those of its identity, shape (n_points,), from 0."""
     order = rng.permutation(len(labels))
     grouped, starts = sort_by_group(labels[order], int(labels.max()) + 1)
     place = np.empty(len(labels), dtype=np.int64)
@@ -168,43 +230,28 @@ def _place_within(labels: IntArray, rng: np.random.Generator) -> IntArray:
     return place
 
 
-def _take(labels: IntArray, place: IntArray, some: IntArray, most: int) -> BoolArray:
-    """At most so many points of these identities: of large ones some, so that enough have a place.
+def _sample_identities(
+    labels: IntArray, place: IntArray, identities: IntArray, most_points: int
+) -> BoolArray:
+    """Mark at most `most_points` points of these identities, shape (n_points,).
+
+    Large identities are cut, so that at least `2 * FEWEST_SOURCES` of them fit.
 
     Parameters
     ----------
     labels, place : ndarray of shape (n_points,)
-    some : ndarray of identities; the first of them go first
-    most : int
+    identities : ndarray
+        Earlier ones are taken first.
+    most_points : int
     """
-    for_small_sets = place < most // (2 * FEWEST_SOURCES)
-    n_of = np.bincount(labels[for_small_sets], minlength=int(labels.max()) + 1)
-    return for_small_sets & np.isin(labels, some[np.cumsum(n_of[some]) <= most])
+    allowed = place < most_points // (2 * FEWEST_SOURCES)
+    n_of = np.bincount(labels[allowed], minlength=int(labels.max()) + 1)
+    taken = identities[np.cumsum(n_of[identities]) <= most_points]
+    return allowed & np.isin(labels, taken)
 
 
-def _halve(features: FloatArray, labels: IntArray, seed: int) -> Iterator[Turn]:
-    """Half of the identities, and some points of the other half; twice."""
-    identities = np.unique(labels)
-    for number in range(2):
-        rng = np.random.default_rng([seed, 4, number])
-        taught = np.isin(labels, rng.permutation(identities)[: len(identities) // 2])
-        others = Episode(features[~taught], labels[~taught])
-        judges = resample_identities(others, "all", _MOST_JUDGING, rng)
-        yield Episode(features[taught], labels[taught]), judges
-
-
-def _can_judge(turn: Turn, k: int) -> bool:
-    """Whether some identities are enough to teach, others to judge."""
-    known, judges = turn
-    sizes = np.bincount(known.labels, minlength=1)
-    if np.count_nonzero(sizes) < FEWEST_SOURCES or sizes.max() < 3:
-        return False
-    return len(np.unique(judges.labels)) >= FEWEST_SOURCES and len(judges.labels) > k
-
-
-def can_judge_maps(labels: IntArray) -> bool:
-    """Whether there are enough identities for some to teach a map and others to judge it."""
-    return len(np.unique(labels)) >= 2 * FEWEST_SOURCES
+def _validation_sets(splits: Sequence[IdentitySplit]) -> list[Episode]:
+    return [split.validation for split in splits]
 
 
 def _whiten_by(ridge: float) -> Learn:
@@ -212,43 +259,48 @@ def _whiten_by(ridge: float) -> Learn:
 
 
 def _learn_from_all(learn: Learn, features: FloatArray, labels: IntArray, seed: int) -> FloatArray:
-    """The map that all identities teach: of many points no more than taught those that judged."""
+    """The map of all identities, from as many points as the maps that were validated."""
     rng = np.random.default_rng([seed, 4])
     order = rng.permutation(np.unique(labels))
-    chosen = _take(labels, _place_within(labels, rng), order, _MOST_TEACHING)
+    chosen = _sample_identities(labels, _place_within(labels, rng), order, _MOST_TRAINING_POINTS)
     return learn(features[chosen], labels[chosen])
 
 
-def try_maps(
-    turns: Sequence[Turn], maps: Sequence[Learn], k: int, rank: Rank, workers: Workers
+def measure_gains(
+    splits: Sequence[IdentitySplit],
+    maps: Sequence[Learn],
+    k: int,
+    measure: Measure,
+    workers: Workers,
 ) -> npt.NDArray[np.float64]:
-    """What each map gains for identities that it was not learnt on, the mean, shape (n_maps,)."""
+    """Mean gain of each map on the validation identities, shape (n_maps,)."""
 
-    def judge(turn: Turn) -> list[float]:
-        known, judges = turn
-        plain = rank(judges, k)
+    def validate(split: IdentitySplit) -> list[float]:
+        plain = measure(split.validation, k)
+        known = split.training
         transforms = (learn(known.features, known.labels) for learn in maps)
-        return [rank(move(judges, transform), k) - plain for transform in transforms]
+        mapped = (apply_map(split.validation, transform) for transform in transforms)
+        return [measure(one, k) - plain for one in mapped]
 
-    gains: npt.NDArray[np.float64] = np.array(workers.map(judge, turns))
+    gains: npt.NDArray[np.float64] = np.array(workers.map(validate, splits))
     return np.asarray(gains.mean(axis=0))
 
 
-def weaken(
-    transform: FloatArray, gain: float, taught: Sequence[Episode], k: int, workers: Workers
+def weaken_map(
+    transform: FloatArray, gain: float, training: Sequence[Episode], k: int, workers: Workers
 ) -> FloatArray:
-    """The map, drawn towards no change until it does for those who taught it what it should.
+    """The map, interpolated towards the identity until its gain on training identities is fair.
 
-    That is half-way from what it does for them to what others gained, for those others had maps
-    that fewer had taught. By bisection.
+    The goal is half-way between the map's gain on its training identities and `gain`. It is not
+    `gain` itself, because the maps that were validated had fewer training identities.
 
     Parameters
     ----------
     transform : ndarray of shape (dim, dim)
     gain : float
-        Of identities that their maps were not learnt on.
-    taught : sequence of Episode
-        Of identities that this one was learnt on.
+        Of validation identities.
+    training : sequence of Episode
+        Points of identities that the map was learned from.
     k : int
     workers : Workers
 
@@ -256,15 +308,15 @@ def weaken(
     -------
     weaker : ndarray of shape (dim, dim), float32
     """
-    moved = [one.features @ transform for one in taught]
+    mapped = [one.features @ transform for one in training]
 
     def measure(share: float) -> float:
-        def find(number: int) -> float:
-            plain = taught[number].features
-            drawn = unit_rows(plain + np.float32(share) * (moved[number] - plain))
-            return find_edges(replace(taught[number], features=drawn), k)
+        def measure_one(number: int) -> float:
+            plain = training[number].features
+            drawn = unit_rows(plain + np.float32(share) * (mapped[number] - plain))
+            return rank_all_edges(replace(training[number], features=drawn), k)
 
-        return float(np.mean(workers.map(find, range(len(taught)))))
+        return float(np.mean(workers.map(measure_one, range(len(training)))))
 
     low, high = 0.0, 1.0
     plain, full = measure(low), measure(high)
@@ -274,33 +326,36 @@ def weaken(
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         low, high = (low, middle) if measure(middle) > goal else (middle, high)
-    nothing = np.eye(len(transform), dtype=np.float32)
-    return nothing + np.float32(low) * (transform - nothing)
+    no_change = np.eye(len(transform), dtype=np.float32)
+    return no_change + np.float32(low) * (transform - no_change)
 
 
-def move(episode: Episode, transform: FloatArray) -> Episode:
-    """The episode with its points mapped, of unit length again."""
+def apply_map(episode: Episode, transform: FloatArray) -> Episode:
+    """The episode with its points mapped and brought to unit length."""
     return replace(episode, features=unit_rows(episode.features @ transform))
 
 
-def rank_edges(episode: Episode, k: int) -> float:
-    """How well affinity ranks edges within identities before others: average precision."""
-    return _rank(episode, k)[0]
+def rank_found_edges(episode: Episode, k: int) -> float:
+    """Average precision of the k-NN edges ranked by affinity, in [0, 1].
 
-
-def find_edges(episode: Episode, k: int) -> float:
-    """How well they are found and ranked: edges within identities that are missing count as last.
-
-    Average precision of all that could be found: those of a point are its k nearest at most.
+    An edge within an identity is a positive.
     """
-    precision, n_found = _rank(episode, k)
+    return _rank_edges(episode, k)[0]
+
+
+def rank_all_edges(episode: Episode, k: int) -> float:
+    """Average precision as in `rank_found_edges`, with missing edges ranked last.
+
+    A point of an identity of m points could have min(m - 1, k) edges within it.
+    """
+    precision, n_found = _rank_edges(episode, k)
     size = np.bincount(episode.labels)
     n_possible = int((size * np.clip(size - 1, 0, k)).sum())
     return precision * n_found / n_possible if n_possible else precision
 
 
-def _rank(episode: Episode, k: int) -> tuple[float, int]:
-    """Average precision of the edges by affinity, and how many are within identities."""
+def _rank_edges(episode: Episode, k: int) -> tuple[float, int]:
+    """Average precision of the edges by affinity, and the number of edges within identities."""
     graph = build_knn_graph(episode.features, k)
     same = episode.labels[graph.neighbours] == episode.labels[:, None]
     n_same = int(same.sum())

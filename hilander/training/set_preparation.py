@@ -1,10 +1,10 @@
-"""Preparing a set without labels: centred, and whitened within the clusters it falls into.
+"""Preparation of a set without labels: centring, and whitening within its own clusters.
 
-An embedder that was made for something else spends most of its directions on what tells members
-of one identity apart. Labels would show which; without them the clusters of a first look do. They
-are not the identities, but mostly pieces of them, and that is enough. Whether it helps is tried
-before it is done: half of the clusters teach a whitening, and it has to rank the edges of the
-other half better.
+Most directions of an embedder made for another purpose show differences between members of one
+identity. Labels would show which directions these are. Without labels, the clusters of a first
+clustering do: most of them are parts of identities, which is enough. The whitening is validated
+before it is used: half of the clusters train it, and it has to improve the ranking of the edges of
+the other half.
 """
 
 from __future__ import annotations
@@ -14,24 +14,28 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 
-from hilander.arrays.rows import FloatArray, IntArray, unit_rows
+from hilander.arrays.rows import unit_rows
 from hilander.embeddings.preparation import PerSetPreparation, Preparation, learn_preparation
 from hilander.embeddings.regions import take_regions
 from hilander.embeddings.whitening import whiten_within
-from hilander.hierarchy.hierarchy import Hierarchy
-from hilander.hierarchy.levels import walk_levels
 from hilander.hierarchy.rules import Rules
 from hilander.hierarchy.scorers import Scorer
+from hilander.training.clustering import cluster_points
 from hilander.training.map_choice import MOST_FEATURES, choose_whitening
 from hilander.training.model import Model
 
-# First the most careful of the ridges, for clusters are less sure than labels; those that are found
-# after it are better and may say more.
-OWN_RIDGES = 3.0, 1.0
-# Of average precision. Clusters were found with the embeddings as they are, and so speak for them:
-# what they gain by whitening is a third of what identities gain.
-LEAST_OWN_GAIN = 0.0035
-_REGIONS, _REGION_POINTS = 20, 400
+# Multiples of the mean variance within clusters (see `map_choice.RIDGES`). The first clusters are
+# less certain than labels, so the first whitening is the most cautious one.
+FIRST_RIDGE = 3.0
+# The clusters of the whitened points are better, so the second whitening may be stronger.
+SECOND_RIDGE = 1.0
+# Average precision that the whitening has to gain. The clusters were found without it and so favour
+# the plain embeddings: they gain a third of what identities gain.
+LEAST_CLUSTER_GAIN = 0.0035
+# Regions of the set that are clustered, and points of each: 8,000 points show the covariance of a
+# set of any size.
+_N_REGIONS = 20
+_REGION_POINTS = 400
 
 
 def resolve_preparation(
@@ -43,39 +47,45 @@ def resolve_preparation(
     whiten: bool | Literal["auto"] = "auto",
     own_graph: bool = False,
 ) -> Preparation:
-    """How a set is prepared: as the model learnt it, or as the set itself asks for.
+    """The preparation of a set: the model's, or one learned from the set itself.
 
     Parameters
     ----------
     model : Model
     points : ndarray of shape (n_points, dim)
+        Embeddings before preparation.
     rules : Rules of the run
     score : Scorer of the model
     whiten : bool or "auto"
-        Whether a model that prepares each set anew may whiten it; "auto": where that helps.
+        Whether a model that prepares each set by itself may whiten it; "auto": if it helps.
     own_graph : bool
-        Whether the user gave a graph of the points. Its neighbours would not be those of whitened
-        points, so "auto" does not whiten then.
+        Whether the user gave a graph of the points. Whitening would change the neighbours, so
+        "auto" does not whiten then.
     """
     chosen = model.preparation
     if isinstance(chosen, PerSetPreparation):
-        learnt = learn_preparation(points, chosen.centre)
-        chosen = replace(learnt, own=True, whitens_each_set=whiten is not False)
+        learned = learn_preparation(points, chosen.centre)
+        chosen = replace(learned, own=True, whitens_each_set=whiten is not False)
     if chosen.whitens_each_set and chosen.transform is None:
         wanted = whiten is True or not own_graph
         if wanted and points.shape[1] <= MOST_FEATURES:
-            chosen = whiten_by_clusters(chosen, points, rules, score, must=whiten is True)
+            chosen = whiten_by_clusters(chosen, points, rules, score, force=whiten is True)
         chosen = replace(chosen, whitens_each_set=chosen.transform is not None)
     return chosen
 
 
 def whiten_by_clusters(
-    plain: Preparation, points: npt.NDArray[Any], rules: Rules, score: Scorer, *, must: bool = False
+    plain: Preparation,
+    points: npt.NDArray[Any],
+    rules: Rules,
+    score: Scorer,
+    *,
+    force: bool = False,
 ) -> Preparation:
-    """The same preparation, with a whitening if the clusters of some regions gain by one.
+    """The same preparation, with a whitening if it helps the clusters of some regions.
 
-    Fragments of clusters are learnt from as well, and are not joined for it: a whitening within
-    too large clusters does more harm than one within too small ones.
+    Fragments are not merged for it: whitening within clusters that are too large does more harm
+    than within clusters that are too small.
 
     Parameters
     ----------
@@ -83,23 +93,18 @@ def whiten_by_clusters(
     points : ndarray of shape (n_points, dim)
     rules : Rules of the run
     score : Scorer
-    must : bool
-        Whiten even if the clusters do not gain.
+    force : bool
+        Whiten even if it does not help.
     """
     rules = replace(rules, keep_fragments=True)
-    sample = plain.apply(points[take_regions(points, _REGIONS, _REGION_POINTS)])
+    sample = plain.apply(points[take_regions(points, _N_REGIONS, _REGION_POINTS)])
     if len(sample) <= rules.k:
         return plain
-    found = _cluster(sample, rules, score)
-    first, second = OWN_RIDGES
-    if not must and not choose_whitening(
-        sample, found, rules.k, seed=0, ridges=(first,), least_gain=LEAST_OWN_GAIN
+    found = cluster_points(sample, score, rules)
+    if not force and not choose_whitening(
+        sample, found, rules.k, seed=0, ridges=(FIRST_RIDGE,), least_gain=LEAST_CLUSTER_GAIN
     ):
         return plain
-    found = _cluster(unit_rows(sample @ whiten_within(sample, found, first)), rules, score)
-    return replace(plain, transform=whiten_within(sample, found, second))
-
-
-def _cluster(points: FloatArray, rules: Rules, score: Scorer) -> IntArray:
-    """Clusters of prepared points, shape (n_points,)."""
-    return Hierarchy.of_steps(walk_levels(points, score, rules)).labels(-1)
+    whitened = unit_rows(sample @ whiten_within(sample, found, FIRST_RIDGE))
+    found = cluster_points(whitened, score, rules)
+    return replace(plain, transform=whiten_within(sample, found, SECOND_RIDGE))

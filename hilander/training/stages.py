@@ -1,10 +1,10 @@
-"""The stages of one training run: their checkpoints, progress bars and end."""
+"""The stages of one training run: their checkpoints, progress bars and threads."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Event
@@ -13,16 +13,27 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hilander.arrays.rows import FloatArray, IntArray
+from hilander.engines.threads import open_workers
 from hilander.learning.checkpoint import Checkpoint
+from hilander.learning.device import choose_device, one_thread
 
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
 class Stages:
-    """Where the stages of one run keep their checkpoints, and whether they draw bars.
+    """What the stages of one training run share.
 
-    Stages that run side by side end soon after `halt` is set.
+    Parameters
+    ----------
+    folder : Path, optional
+        Where checkpoints are kept; None for none.
+    fingerprint : str
+        Of data and settings. A checkpoint of another fingerprint is not used.
+    verbose : bool
+        Draw progress bars (only on a terminal).
+    halt : Event
+        When it is set, stages that run in other threads end at their next step.
     """
 
     folder: Path | None
@@ -31,7 +42,7 @@ class Stages:
     halt: Event = field(default_factory=Event)
 
     def watch(self, items: Iterable[Item]) -> Iterator[Item]:
-        """Give the items one by one until `halt` is set; InterruptedError says so then."""
+        """Yield the items one by one; raise InterruptedError once `halt` is set."""
         for item in items:
             if self.halt.is_set():
                 raise InterruptedError("training was halted")
@@ -46,8 +57,16 @@ class Stages:
         return Checkpoint(self.folder / f"{name}.safetensors", mark)
 
 
+def open_stages(
+    features: FloatArray, labels: IntArray, plan: Any, folder: Path | None, *, verbose: bool
+) -> Stages:
+    """The stages of a training run; data and plan are hashed only if checkpoints are kept."""
+    mark = fingerprint(features, labels, plan) if folder else ""
+    return Stages(folder, mark, verbose)
+
+
 def fingerprint(features: FloatArray, labels: IntArray, plan: Any) -> str:
-    """A digest of the data and every setting, so that a checkpoint is taken up only by its run."""
+    """A digest of the data and all settings, so that a run uses only its own checkpoints."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(json.dumps(asdict(plan), sort_keys=True).encode())
     digest.update(np.ascontiguousarray(features).view(np.uint8).data)
@@ -55,5 +74,20 @@ def fingerprint(features: FloatArray, labels: IntArray, plan: Any) -> str:
     for name in ("start", "prior"):
         folder = Path(getattr(plan, name, None) or "")
         for path in sorted(folder.glob("*.safetensors")) if folder.name else ():
-            digest.update(path.read_bytes())  # another model may stand there by now
+            digest.update(path.read_bytes())  # the folder may hold another model by now
     return digest.hexdigest()
+
+
+def run_in_parallel(*tasks: Callable[[], Any], stages: Stages, device: str) -> list[Any]:
+    """Results of independent tasks, each in its own thread, in the order of the tasks.
+
+    One training step is too small to use two threads. On a GPU the tasks run one after another.
+    If a task fails, `stages.halt` ends the others.
+    """
+    alone = choose_device(device).type != "cpu"
+    with open_workers(alone=alone) as workers, one_thread():
+        try:
+            return workers.map(lambda task: task(), tasks)
+        except BaseException:
+            stages.halt.set()
+            raise

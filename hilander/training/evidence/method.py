@@ -20,9 +20,10 @@ from hilander.linkage.evidence.network import EvidenceNetwork, EvidenceSettings
 from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.linkage.evidence.training import EvidenceLearning
 from hilander.linkage.storage import MODEL_KIND, PRETRAINED
+from hilander.training.evidence.plan import EvidencePlan
 from hilander.training.evidence.prior import warn_unused_prior
-from hilander.training.evidence.recipe import EvidencePlan, learn_by_evidence
-from hilander.training.map_choice import can_judge_maps, choose_map, force_whitening
+from hilander.training.evidence.recipe import learn_by_evidence
+from hilander.training.map_choice import can_validate_maps, choose_map, force_whitening
 from hilander.training.model import Model
 from hilander.training.parameters import (
     Parameters,
@@ -91,7 +92,7 @@ class EvidenceMethod:
         seed, k = plan.seed, plan.rules.k
         if parameters.whiten is True:
             return force_whitening(preparation, points, labels, k, seed)
-        if plan.prior is not None and not can_judge_maps(labels):
+        if plan.prior is not None and not can_validate_maps(labels):
             return replace(preparation, whitens_each_set=True)  # as its prior model does
         chosen = choose_map(preparation.apply(points), labels, k, seed)
         return preparation if chosen is None else replace(preparation, **vars(chosen))

@@ -1,8 +1,8 @@
-"""A model that was trained before, as adviser of the one that is learned: the box, as a rule.
+"""A prior model: a trained model whose log-odds are averaged with those of the one being trained.
 
-Few identities teach less than the model in the box has seen already, and what it has seen is of
-other domains. Each is wrong where the other is not; so both are asked about every edge and their
-log-odds averaged. The more there is to learn from, the less the adviser weighs.
+The default is the pretrained model. It has seen more identities than a small training set has, but
+of other domains. The two make different mistakes, so their mean makes fewer. The weight of the
+prior model falls as the training set grows.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,26 +18,27 @@ from hilander.errors import ModelError
 from hilander.hierarchy.rules import Rules
 from hilander.linkage.evidence.network import EvidenceNetwork, insert_part
 from hilander.linkage.storage import as_evidence_network, read_network
+from hilander.training.evidence.plan import EvidencePlan
 
-if TYPE_CHECKING:
-    from hilander.training.evidence.recipe import EvidencePlan
-
-LEVEL_POINTS = 1000  # from which the learned network weighs as much as its adviser
-LEVEL_IDENTITIES = 12  # below which it weighs less, however many points there are
-LEAST_PRIOR_WEIGHT = 0.25  # a weight below which an adviser is not worth asking
+# Training points at which the trained network weighs as much as the prior model.
+EQUAL_WEIGHT_POINTS = 1000
+# Training identities at which it does, however many points they have.
+EQUAL_WEIGHT_IDENTITIES = 12
+# Weight of a prior model below which it is not used: it would double the time and change little.
+LEAST_PRIOR_WEIGHT = 0.25
 
 
 @dataclass(frozen=True, eq=False)
 class PriorModel:
-    """A trained network to be asked as well, and its thresholds.
+    """A trained network, its thresholds, and its weight.
 
     Parameters
     ----------
     network : EvidenceNetwork
     p_tau, p_tau_merge : float
-        That it was found to be best with.
+        Thresholds that were chosen for it.
     own_weight : float
-        What the log-odds of the learned network weigh beside those of this one.
+        Weight of the log-odds of the network being trained, in [0, 1]; this one has the rest.
     """
 
     network: EvidenceNetwork
@@ -46,57 +47,67 @@ class PriorModel:
     own_weight: float
 
     def join(self, network: EvidenceNetwork) -> EvidenceNetwork:
-        """The learned network with this one as its adviser."""
+        """The trained network with this one as its prior model."""
         settings = replace(
             network.settings, prior=self.network.settings, own_weight=self.own_weight
         )
         return insert_part(settings, network, "prior", self.network)
 
-    def suit(self, plan: EvidencePlan) -> Rules:
-        """The plan's rules where nothing could be tried: the adviser's thresholds, if not set."""
+    def resolve_rules(self, plan: EvidencePlan) -> Rules:
+        """The plan's rules if nothing can be validated: with this model's thresholds."""
         rules = replace(plan.rules, p_tau_merge=self.p_tau_merge)
         return replace(rules, p_tau=self.p_tau) if "p_tau" in plan.tune else rules
 
     def default_p_tau(self, alone: float) -> float:
-        """Between the usual p_tau of a network alone and the adviser's, by weight of log-odds."""
+        """The default p_tau of the joined networks: the weighted mean of both log-odds.
+
+        Parameters
+        ----------
+        alone : float
+            Default p_tau of a network without a prior model.
+        """
         odds = [np.log(p / (1 - p)) for p in (alone, self.p_tau)]
         mean = self.own_weight * odds[0] + (1 - self.own_weight) * odds[1]
         return float(1 / (1 + np.exp(-mean)))
 
 
 def weight_of_trained(n_identities: int, n_points: int) -> float:
-    """What the learned network weighs beside an adviser: more with more that it learned from.
+    """Weight of the trained network beside a prior model, in [0, 1).
 
-    Many points of two or three identities are still two or three identities.
+    It grows with the training points and with the identities; the smaller of the two counts. Many
+    points of two or three identities show little of how identities differ.
     """
-    by_points = n_points / (n_points + LEVEL_POINTS)
-    by_identities = n_identities**2 / (n_identities**2 + LEVEL_IDENTITIES**2)
+    by_points = n_points / (n_points + EQUAL_WEIGHT_POINTS)
+    by_identities = n_identities**2 / (n_identities**2 + EQUAL_WEIGHT_IDENTITIES**2)
     return min(by_points, by_identities)
 
 
 def is_worth_using(own_weight: float) -> bool:
-    """Whether an adviser weighs enough beside what is learned."""
+    """Whether a prior model has enough weight to be used."""
     return 1 - own_weight >= LEAST_PRIOR_WEIGHT
 
 
 def warn_unused_prior(asked: str | Path, n_identities: int, n_points: int) -> None:
-    """Warn that an adviser that was named will not be asked; of the usual one nothing is said."""
+    """Warn that a prior model that the user named is not used. The default is left out silently."""
     own_weight = weight_of_trained(n_identities, n_points)
     if asked in ("auto", "none") or is_worth_using(own_weight):
         return
     warnings.warn(
-        f"prior={str(asked)!r} is not asked: beside what {n_points:,} points of "
-        f"{n_identities:,} identities teach it would weigh {1 - own_weight:.0%}, and below "
-        f"{LEAST_PRIOR_WEIGHT:.0%} it is not worth its time. Leave it out, or begin training with it: "
+        f"prior={str(asked)!r} is not used: with {n_points:,} training points of "
+        f"{n_identities:,} identities its weight would be {1 - own_weight:.0%}, and a prior model "
+        f"is used from {LEAST_PRIOR_WEIGHT:.0%} on. Leave it out, or start training from it: "
         f"start={str(asked)!r}.",
         stacklevel=4,
     )
 
 
 def read_prior(folder: str | None, n_identities: int, n_points: int) -> PriorModel | None:
-    """The model in a folder as adviser of one that learns from so many identities and points.
+    """The prior model in a folder, for a training set of so many identities and points.
 
-    None where there is none, or where so much can be learned that it would have little to say.
+    Returns
+    -------
+    prior : PriorModel, or None
+        None if there is no folder, or if its weight would be too small.
     """
     own_weight = weight_of_trained(n_identities, n_points)
     if folder is None or not is_worth_using(own_weight):
@@ -106,7 +117,7 @@ def read_prior(folder: str | None, n_identities: int, n_points: int) -> PriorMod
     network = as_evidence_network(stored.network)
     if network is None or rules.get("p_tau_merge") is None:
         raise ModelError(
-            f'the model in {folder} is of method="paper", an adviser has to be of "evidence"; '
+            f'the model in {folder} is of method="paper", a prior model has to be of "evidence"; '
             'use prior="pretrained" or "none", or the folder of such a model'
         )
     return PriorModel(network, rules["p_tau"], rules["p_tau_merge"], own_weight)

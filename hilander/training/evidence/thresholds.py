@@ -1,4 +1,4 @@
-"""Choosing the thresholds of an evidence network on identities that it has not seen."""
+"""The thresholds of an evidence network, chosen on identities that it was not trained on."""
 
 from __future__ import annotations
 
@@ -8,28 +8,38 @@ from typing import Any
 
 import numpy as np
 
-from hilander.hierarchy.hierarchy import Hierarchy
-from hilander.hierarchy.levels import walk_levels
 from hilander.hierarchy.rules import Rules
-from hilander.hierarchy.scorers import CachedScorer
 from hilander.knn.search import build_knn_graph
 from hilander.linkage.evidence.network import EvidenceNetwork
 from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.linkage.evidence.training import Watch
-from hilander.metrics.scores import bcubed_f, pairwise_f
 from hilander.synthetic.episodes import Episode, Sizes, resample_identities
 from hilander.synthetic.identity_bootstrap import IdentityBootstrap
+from hilander.training.validation import ValidationSet, score_rules
 
+# Probabilities to try for links of points. About even steps of log-odds; both ends score worse
+# than the middle on every set that was measured.
 P_TAU_GRID = (0.35, 0.5, 0.6, 0.7, 0.8, 0.88)
+# Probabilities to try for merges of clusters. Coarse, because scores hardly depend on it.
 MERGE_GRID = (0.42, 0.6, 0.73)
+# Points of the largest validation set: more take longer and choose the same.
 VALIDATION_POINTS = 6000
-# Where nothing speaks for another p_tau: the middle of what held-out identities of faces
-# and characters ask for. To go a unit of log-odds away from it takes so much of F.
+# Probability. The p_tau for a flat score curve: the middle of what held-out identities of faces
+# and of characters score best with.
 DEFAULT_THRESHOLD = 0.55
+# F for a squared unit of log-odds. Penalty of a p_tau away from the default: keeps chance from
+# choosing where the score curve is nearly flat.
 _PULL = 0.02
-_DRAWS = 2  # of each bootstrapped set
+# Draws of each bootstrapped set: two halve the variance of a try.
+_N_DRAWS = 2
+# Weights of the validation sets. Sizes as they are count most, since they are the best estimate
+# of sizes to come. Bootstrapped sets have more identities, vary less and weigh twice as much.
 _REAL_WEIGHTS: dict[Sizes, float] = {"all": 1.0, "singles": 0.5, "log": 0.5}
 _BOOTSTRAP_WEIGHTS: dict[Sizes, float] = {"even": 1.0, "singles": 0.5, "log": 0.5}
+# Degree of the polynomial through the tries: a cubic may fall faster on one side of its peak.
+_CURVE_DEGREE = 3
+# Places at which the curve is evaluated: steps of less than 0.01 of probability.
+_CURVE_PLACES = 201
 
 
 class ThresholdSearch:
@@ -39,18 +49,18 @@ class ThresholdSearch:
     ----------
     network : EvidenceNetwork
     held_out : sequence of Episode
-        Labelled sets of identities that the network has not seen.
+        Labelled sets of identities that the network was not trained on.
     rules : Rules
-        What is not chosen.
+        Everything but the thresholds.
     seed : int
-        Of the episodes that are made of the sets.
+        Of the sets that are made of the labelled ones.
     device : str
     most_points : int
-        Of an episode.
-    as_they_are : sequence of Episode
-        More labelled sets to judge by, of which no others are made.
+        Of a set.
+    extra_sets : sequence of Episode
+        More labelled sets, used as they are.
     watch : callable (items) -> iterator
-        Is asked for each set at each try, and may raise to end the judging.
+        Receives the sets of each try, and may raise to end the search.
     bootstrap : type
         Makes new identities of those sets.
     """
@@ -64,7 +74,7 @@ class ThresholdSearch:
         seed: int = 0,
         device: str = "auto",
         most_points: int = VALIDATION_POINTS,
-        as_they_are: Sequence[Episode] = (),
+        extra_sets: Sequence[Episode] = (),
         watch: Watch = iter,
         bootstrap: type[IdentityBootstrap] = IdentityBootstrap,
     ) -> None:
@@ -75,67 +85,65 @@ class ThresholdSearch:
             for unseen in held_out
             for one in make_validation_episodes(unseen, rng, most_points, bootstrap)
         ]
-        self.episodes = [
-            one
-            for one in [*made, *as_they_are]
+        self.sets = [
+            ValidationSet.of(
+                one, build_knn_graph(one.features, rules.k), EvidenceScorer(network, device)
+            )
+            for one in [*made, *extra_sets]
             if len(one.labels) > rules.k and len(np.unique(one.labels)) > 1
         ]
-        self.graphs = [build_knn_graph(one.features, rules.k) for one in self.episodes]
-        self.scores = [CachedScorer(EvidenceScorer(network, device)) for _ in self.graphs]
 
     def choose(
-        self, careful: float = 0.0, pull: float = _PULL, usual: float = DEFAULT_THRESHOLD
+        self,
+        merge_tolerance: float = 0.0,
+        pull: float = _PULL,
+        default: float = DEFAULT_THRESHOLD,
     ) -> tuple[Rules, list[dict[str, Any]]]:
-        """Choose p_tau for the points, then that of the merges; the table holds all tries.
+        """Choose p_tau of the points, then p_tau of the merges.
 
         Parameters
         ----------
-        careful : float
-            What of F may be given up for more careful merges.
-        pull, usual : float
-            As for `find_peak`: the pull is less where there are more sets to judge by.
+        merge_tolerance : float
+            F that may be lost for a higher threshold of merges.
+        pull, default : float
+            As for `find_peak`. With more sets a smaller pull is enough.
+
+        Returns
+        -------
+        rules : Rules with both thresholds
+        table : list of dict
+            Every try.
         """
-        cautious = replace(self.rules, p_tau_merge=max(MERGE_GRID))
-        table = [self.try_rules(replace(cautious, p_tau=p_tau)) for p_tau in P_TAU_GRID]
-        chosen = replace(cautious, p_tau=find_peak(table, pull, usual))
+        strict = replace(self.rules, p_tau_merge=max(MERGE_GRID))
+        table = [self.try_rules(replace(strict, p_tau=p_tau)) for p_tau in P_TAU_GRID]
+        chosen = replace(strict, p_tau=find_peak(table, pull, default))
         merges = [self.try_rules(replace(chosen, p_tau_merge=p_tau)) for p_tau in MERGE_GRID]
-        chosen = replace(chosen, p_tau_merge=take_careful(merges, "p_tau_merge", careful))
+        chosen = replace(chosen, p_tau_merge=take_highest(merges, "p_tau_merge", merge_tolerance))
         return chosen, table + merges
 
     def try_rules(self, rules: Rules) -> dict[str, Any]:
-        """Mean scores of one setting."""
-        scores = []
-        sets = zip(self.episodes, self.graphs, self.scores, strict=True)
-        for episode, graph, score in self.watch(sets):
-            found = Hierarchy.of_steps(walk_levels(episode.features, score, rules, graph=graph))
-            predicted = found.labels(-1)
-            scores.append(
-                (pairwise_f(episode.labels, predicted), bcubed_f(episode.labels, predicted))
-            )
-        weights = [episode.weight for episode in self.episodes]
-        pair, bcubed = np.average(scores, axis=0, weights=weights) if scores else (0.0, 0.0)
-        pair, bcubed = float(pair), float(bcubed)
-        setting = {"p_tau": rules.p_tau, "p_tau_merge": rules.p_tau_merge}
-        return {**setting, "pairwise_f": pair, "bcubed_f": bcubed, "f": (pair + bcubed) / 2}
+        """One row of the table: the thresholds and their mean scores."""
+        thresholds = {"p_tau": rules.p_tau, "p_tau_merge": rules.p_tau_merge}
+        return {**thresholds, **score_rules(self.watch(self.sets), rules)}
 
 
 def find_peak(
-    rows: list[dict[str, Any]], pull: float = _PULL, usual: float = DEFAULT_THRESHOLD
+    rows: list[dict[str, Any]], pull: float = _PULL, default: float = DEFAULT_THRESHOLD
 ) -> float:
     """The p_tau at which a smooth curve through the tries is highest.
 
-    A single wrong merge moves the score of one try; a cubic of the log-odds, which may fall off
-    faster on one side than on the other, does not follow it. Where the curve is flat, chance would
-    choose; so the curve is drawn a little towards a usual p_tau.
+    The curve is a cubic in the log-odds, less ``pull * (log-odds - those of default)^2``. A cubic
+    does not follow one wrong merge that moves the score of one try. The pull decides where the
+    curve is nearly flat.
 
     Parameters
     ----------
     rows : list of dict
-        Tries, as `Judge.try_rules` gives them, at more than three values of p_tau.
+        Tries, as `ThresholdSearch.try_rules` gives them, at more than three values of p_tau.
     pull : float
-        What of F it takes to go a unit of log-odds away from the usual p_tau, squared.
-    usual : float
-        The usual p_tau.
+        F for a squared unit of log-odds.
+    default : float
+        The p_tau that the curve is pulled towards.
 
     Returns
     -------
@@ -143,17 +151,17 @@ def find_peak(
     """
     tried = np.array([row["p_tau"] for row in rows])
     log_odds = np.log(tried / (1 - tried))
-    curve = np.polynomial.Polynomial.fit(log_odds, [row["f"] for row in rows], 3)
-    between = np.linspace(log_odds.min(), log_odds.max(), 201)
-    away = between - np.log(usual / (1 - usual))
-    peak = between[np.argmax(curve(between) - pull * away**2)]
+    curve = np.polynomial.Polynomial.fit(log_odds, [row["f"] for row in rows], _CURVE_DEGREE)
+    places = np.linspace(log_odds.min(), log_odds.max(), _CURVE_PLACES)
+    distance = places - np.log(default / (1 - default))
+    peak = places[np.argmax(curve(places) - pull * distance**2)]
     return round(float(1 / (1 + np.exp(-peak))), 2)
 
 
-def take_careful(rows: list[dict[str, Any]], name: str, spare: float = 0.0) -> float:
-    """The most careful threshold whose try is at most `spare` below the best."""
+def take_highest(rows: list[dict[str, Any]], name: str, tolerance: float = 0.0) -> float:
+    """The highest threshold whose try is at most `tolerance` below the best F."""
     best = max(row["f"] for row in rows)
-    return float(max(row[name] for row in rows if row["f"] >= best - spare))
+    return float(max(row[name] for row in rows if row["f"] >= best - tolerance))
 
 
 def make_validation_episodes(
@@ -164,10 +172,8 @@ def make_validation_episodes(
 ) -> list[Episode]:
     """The held-out identities as they are, re-sampled, and bootstrapped.
 
-    The sizes at hand are the best guess of the sizes to come, so they have half the weight. There
-    will be more identities to come than could be held out, and among many there are more to
-    confuse: the bootstrapped sets have many, as hard to tell apart as the real ones. They are
-    steadier judges than the few real ones, too, and weigh twice as much.
+    A set to come will have more identities than could be held out, and so more that are easily
+    confused. The bootstrapped sets have many identities, as hard to tell apart as the real ones.
     """
     made = [
         replace(resample_identities(held_out, sizes, most_points, rng), weight=weight)
@@ -176,7 +182,7 @@ def make_validation_episodes(
     maker = bootstrap(held_out)
     if maker.can_draw:
         for sizes, weight in _BOOTSTRAP_WEIGHTS.items():
-            for _ in range(_DRAWS):
+            for _ in range(_N_DRAWS):
                 many = maker.make(sizes, most_points, rng, as_hard=True)
                 made.append(replace(many, weight=weight))
     return made

@@ -19,7 +19,8 @@ from hilander.linkage.paper.settings import FEATURES, Features, NetworkSettings
 from hilander.linkage.paper.training import LearningSettings, learning_from_dict
 from hilander.training.map_choice import force_whitening
 from hilander.training.model import Model
-from hilander.training.paper.recipe import TrainingPlan, learn_to_cluster
+from hilander.training.paper.plan import PaperPlan
+from hilander.training.paper.recipe import learn_to_cluster
 from hilander.training.parameters import Parameters, check_whiten, read_learning
 
 DEFAULT_K = 10
@@ -47,7 +48,7 @@ class PaperMethod:
         "as_released",
     )  # fmt: skip
 
-    def plan(self, parameters: Parameters, points: FloatArray, labels: IntArray) -> TrainingPlan:
+    def plan(self, parameters: Parameters, points: FloatArray, labels: IntArray) -> PaperPlan:
         """Check the parameters and give the plan of a training run."""
         check_choice("features", parameters.features, (*FEATURES, "auto"))
         check_choice("decoder", parameters.decoder, ("auto", *DECODERS))
@@ -64,7 +65,7 @@ class PaperMethod:
             decoder="parents" if parameters.decoder == "auto" else parameters.decoder,
         )
         check_decoder(rules.decoder)
-        return TrainingPlan(
+        return PaperPlan(
             network=NetworkSettings(points.shape[1], features, parameters.encoder, *shape),
             learning=read_learning(parameters, LearningSettings),
             rules=rules,
@@ -75,7 +76,7 @@ class PaperMethod:
         )
 
     def prepare(
-        self, parameters: Parameters, points: FloatArray, labels: IntArray, plan: TrainingPlan
+        self, parameters: Parameters, points: FloatArray, labels: IntArray, plan: PaperPlan
     ) -> Preparation:
         """Normalise and perhaps centre; whiten only where that is asked for."""
         preparation = learn_preparation(points, parameters.centre, labels=labels)
@@ -87,7 +88,7 @@ class PaperMethod:
         self,
         features: FloatArray,
         labels: IntArray,
-        plan: TrainingPlan,
+        plan: PaperPlan,
         *,
         checkpoint_folder: Path | None = None,
         verbose: bool = False,

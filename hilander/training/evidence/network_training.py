@@ -1,0 +1,143 @@
+"""Training of an evidence network on episodes: first its classifiers of points, then of clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from hilander.errors import ModelError
+from hilander.learning.checkpoint import EpochRecord
+from hilander.linkage.evidence.network import EdgeClassifier, EvidenceNetwork, remove_prior
+from hilander.linkage.evidence.training import (
+    for_fine_tuning,
+    make_evidence_network,
+    train_classifier,
+)
+from hilander.linkage.storage import as_evidence_network, read_network
+from hilander.synthetic.episodes import Episode
+from hilander.synthetic.training_episodes import make_episodes
+from hilander.training.evidence.examples import (
+    EpisodeGraph,
+    GraphExamples,
+    make_cluster_examples,
+    make_point_examples,
+)
+from hilander.training.evidence.plan import EvidencePlan
+from hilander.training.stages import Stages
+
+# Points of the largest synthetic set that is made of a small labelled set: at least so many, so
+# that large identities occur; else twice the labelled points, so that training stays short.
+_FEWEST_SYNTHETIC_POINTS = 1500
+_SYNTHETIC_SHARE = 2
+
+
+def train_evidence(
+    episode: Episode, plan: EvidencePlan, stages: Stages, stage: str
+) -> tuple[EvidenceNetwork, list[EpochRecord]]:
+    """Train all four edge classifiers on one labelled set."""
+    return train_on_episodes(make_training_episodes(episode, plan), plan, stages, stage)
+
+
+def make_training_episodes(episode: Episode, plan: EvidencePlan) -> list[Episode]:
+    """The episodes that a plan makes of a labelled set."""
+    rng = np.random.default_rng([plan.seed, 2])
+    most = limit_synthetic_points(plan.learning.most_points, len(episode.labels))
+    return make_episodes(episode, max(most, plan.fewest_points), rng)
+
+
+def limit_synthetic_points(most_points: int, n_labelled: int) -> int:
+    """Points of the largest synthetic set: fewer than `most_points` for a small labelled set."""
+    return min(most_points, max(_SYNTHETIC_SHARE * n_labelled, _FEWEST_SYNTHETIC_POINTS))
+
+
+def train_on_episodes(
+    made: Iterable[Episode], plan: EvidencePlan, stages: Stages, stage: str
+) -> tuple[EvidenceNetwork, list[EpochRecord]]:
+    """Train all four edge classifiers on labelled sets, each with its own k or the plan's."""
+    network = init_network(plan)
+    seen, history = train_on_points(network, made, plan, stages, stage)
+    # Relative sizes are learned from many sets. Training on one more set would make them worse.
+    if plan.start is None or not network.settings.relative_sizes:
+        clusters = make_cluster_examples(network, seen, plan)
+        history += train_on_clusters(network, clusters, plan, stages, stage)
+    return network.eval(), history
+
+
+def init_network(plan: EvidencePlan) -> EvidenceNetwork:
+    """A network to train: with random weights, or with those of the plan's start model."""
+    if plan.start is None:
+        return make_evidence_network(plan.network, plan.seed)
+    network = as_evidence_network(read_network(Path(plan.start)).network)
+    if network is None or not network.settings.is_shaped(plan.network):
+        raise ModelError(
+            f"the model in {plan.start} is not of the shape that is to be trained, {plan.network}; "
+            'use start="none", or give it the same method and hidden'
+        )
+    # The network for small sets was trained on sets of all sizes. A prior model is not trained.
+    return remove_prior(network.small_set or network)
+
+
+def train_on_points(
+    network: EvidenceNetwork,
+    made: Iterable[Episode],
+    plan: EvidencePlan,
+    stages: Stages,
+    stage: str,
+) -> tuple[list[EpisodeGraph], list[EpochRecord]]:
+    """Train the classifiers of edges between points; returns the episodes with their graphs."""
+    episodes = [one for one in made if len(one.labels) > (one.k or plan.rules.k)]
+    points = [make_point_examples(one, one.k or plan.rules.k) for one in stages.watch(episodes)]
+    history = train_both_stages(
+        network.classifiers(super_nodes=False), points, plan, stages, f"{stage}-points"
+    )
+    graphs = [one.graph for one in points]
+    return list(zip(episodes, graphs, strict=True)), history
+
+
+def train_on_clusters(
+    network: EvidenceNetwork,
+    graph_examples: Iterable[GraphExamples],
+    plan: EvidencePlan,
+    stages: Stages,
+    stage: str,
+) -> list[EpochRecord]:
+    """Train the classifiers of edges between clusters; without examples they reject every merge."""
+    classifiers = network.classifiers(super_nodes=True)
+    clusters = list(stages.watch(graph_examples))
+    if clusters:
+        return train_both_stages(classifiers, clusters, plan, stages, f"{stage}-clusters")
+    classifiers[1].reject_all()
+    return []
+
+
+def train_both_stages(
+    classifiers: tuple[EdgeClassifier, EdgeClassifier],
+    graph_examples: Sequence[GraphExamples],
+    plan: EvidencePlan,
+    stages: Stages,
+    name: str,
+) -> list[EpochRecord]:
+    """Train the first stage, then the second, whose features depend on the first."""
+    history: list[EpochRecord] = []
+    learning = plan.learning if plan.start is None else for_fine_tuning(plan.learning)
+    for number, classifier in enumerate(classifiers, start=1):
+        stage = f"{name}-{number}"
+        records = train_classifier(
+            classifier,
+            [one.examples for one in graph_examples],
+            learning,
+            seed=plan.seed,
+            device=plan.device,
+            checkpoint=stages.checkpoint(stage),
+            progress=stage if stages.verbose else None,
+            fit_scaling=plan.start is None,
+            watch=stages.watch,
+        )
+        history += [{"classifier": stage, **record} for record in records]
+        if classifier is classifiers[0]:
+            graph_examples = [
+                one.second_stage_features(classifier) for one in stages.watch(graph_examples)
+            ]
+    return history
