@@ -57,7 +57,8 @@ from hilander.knn.search import build_knn_graph
 from hilander.linkage.evidence.network import EvidenceNetwork, EvidenceSettings, insert_part
 from hilander.linkage.evidence.training import EvidenceLearning
 from hilander.metrics.scores import bcubed_f, nmi, pairwise_f
-from hilander.training.evidence.recipe import EvidencePlan, train_on_episodes
+from hilander.training.evidence.network_training import train_on_episodes
+from hilander.training.evidence.plan import EvidencePlan
 from hilander.training.evidence.thresholds import ThresholdSearch
 from hilander.training.paper.recipe import Stages
 from hilander.training.plans import DEFAULT_P_TAU
@@ -169,7 +170,7 @@ def choose_thresholds(
         held_out,
         plan.rules,
         most_points=JUDGED_POINTS,
-        as_they_are=make_judged_sets(plan.seed),
+        extra_sets=make_judged_sets(plan.seed),
         bootstrap=OffsetBootstrap,
     )
     return judge.choose(CAREFUL, PULL)

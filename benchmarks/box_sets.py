@@ -23,7 +23,7 @@ from hilander.embeddings.validation import as_embeddings
 from hilander.synthetic.episodes import Episode, Sizes, resample_identities
 from hilander.synthetic.face_like import FaceLikeSettings, make_face_like
 from hilander.synthetic.training_episodes import REAL_SIZES
-from hilander.training.evidence.recipe import EvidencePlan
+from hilander.training.evidence.plan import EvidencePlan
 from hilander.training.paper.recipe import choose_held_out
 
 # Sets that show the same kind of thing are one domain, left out together.
@@ -202,8 +202,8 @@ def make_like_faces(number: int, rng: np.random.Generator) -> Episode:
         dim=int(rng.choice([64, 128, 256, 512])),
         sizes="log-normal" if rng.random() < 0.5 else "heavy-tailed",
         spread=float(rng.uniform(0.3, 1.1)),
-        n_looks=int(rng.integers(1, 6)),
-        look_spread=float(rng.uniform(0.03, 0.4)),
+        n_modes=int(rng.integers(1, 6)),
+        mode_spread=float(rng.uniform(0.03, 0.4)),
         family_size=int(rng.integers(1, 9)),
         family_share=float(rng.uniform(0, 0.8)),
         poor_share=float(rng.uniform(0, 0.1)),

@@ -18,7 +18,7 @@ _FARTHEST_TURN = np.pi / 6  # from the first offset to the second
 class OffsetBootstrap(IdentityBootstrap):
     """Makes labelled sets of new identities, whose members are offset from their centre."""
 
-    crowded = False
+    groups_small = False
 
     def _scatter_members(
         self, centres: FloatArray, labels: IntArray, rng: np.random.Generator

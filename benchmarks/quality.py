@@ -47,22 +47,23 @@ from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.metrics.scores import bcubed_f, nmi, pairwise_f
 from hilander.synthetic.episodes import Episode
 from hilander.training.evidence.prior import PriorModel, read_prior
-from hilander.training.evidence.recipe import (
-    EvidencePlan,
+from hilander.training.evidence.examples import (
+    EpisodeGraph,
     GraphExamples,
-    Seen,
-    choose_rules,
     examples_of_clusters,
-    init_network,
     make_cluster_examples,
+)
+from hilander.training.evidence.network_training import (
+    init_network,
     make_training_episodes,
     train_evidence,
     train_on_clusters,
     train_on_points,
-    train_trial,
 )
+from hilander.training.evidence.plan import EvidencePlan
+from hilander.training.evidence.recipe import choose_rules, train_trial
 from hilander.training.evidence.thresholds import VALIDATION_POINTS, ThresholdSearch
-from hilander.training.map_choice import can_judge_maps
+from hilander.training.map_choice import can_validate_maps
 from hilander.training.paper.recipe import Stages, cache_first_graph, choose_held_out
 
 ROWS = RESULTS / "quality.jsonl"
@@ -89,7 +90,9 @@ N_IDENTITIES = (10, 30, 100)
 ALONE, BESIDE = "alone", "advised"
 
 
-def examples_of_true_clusters(seen: Iterable[Seen], plan: EvidencePlan) -> Iterator[GraphExamples]:
+def examples_of_true_clusters(
+    seen: Iterable[EpisodeGraph], plan: EvidencePlan
+) -> Iterator[GraphExamples]:
     """Super-nodes as the true identities make them: the paper's hierarchies of ground truth."""
     for episode, graph in seen:
         yield from examples_of_clusters(
@@ -207,7 +210,7 @@ def cluster_by_few(
     clusters = {}
     for variant, prior in ((ALONE, None), (BESIDE, read_left_out_model(name, seed, labels))):
         model.prior = "none" if prior is None else "pretrained"
-        if prior is not None and not can_judge_maps(labels):  # each set is whitened by itself
+        if prior is not None and not can_validate_maps(labels):  # each set is whitened by itself
             model.preparation_ = prepare(model, features, labels, plan.rules.k)
         model.network_ = network if prior is None else prior.join(network)
         model.rules_, _ = choose_rules(everything, held, plan, stages, prior, trial)

@@ -25,7 +25,8 @@ from hilander.linkage.evidence.network import EvidenceSettings
 from hilander.linkage.evidence.training import EvidenceLearning
 from hilander.synthetic.episodes import Episode
 from hilander.synthetic.identities import make_identities
-from hilander.training.evidence.recipe import EvidencePlan, train_evidence
+from hilander.training.evidence.network_training import train_evidence
+from hilander.training.evidence.plan import EvidencePlan
 from hilander.training.paper.recipe import Stages
 
 FIRST, SECOND, *_ = SHARED

@@ -1,4 +1,4 @@
-"""Training of an evidence network on episodes: first its classifiers of points, then of clusters."""
+"""Training of an evidence network on episodes: classifiers of points, then of clusters."""
 
 from __future__ import annotations
 

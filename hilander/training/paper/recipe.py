@@ -74,7 +74,8 @@ def learn_to_cluster(
     stages = open_stages(features, labels, plan, checkpoint_folder, verbose=verbose)
     held_out = choose_held_out(labels, plan)
     everything = Episode(features, labels)
-    trial, table = Trial(plan, 0.0, []), []
+    trial = Trial(plan, 0.0, [])
+    table: list[dict[str, Any]] = []
     if held_out.any():
         trial, table = tune_plan(everything, held_out, plan, stages)
     network, history = train_on(everything, trial.plan, stages, "train")
