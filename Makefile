@@ -8,33 +8,37 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint check bench bench-scale clean
+.PHONY: help install demo test lint docs check bench bench-scale clean
 
-help: ## Show what there is.
+help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
 
-install: $(READY) ## Make .venv and install the package into it.
+install: $(READY) ## Create .venv and install the package into it.
 
-# The stamp is older than these when what has to be installed may have changed.
+# The stamp is older than these files when the dependencies may have changed.
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
 	touch $(READY)
 
-demo: $(READY) ## Train on some characters, group others, and show it (3 to 5 minutes).
+demo: $(READY) ## Train on some characters, cluster others, and show the result (3 to 5 minutes).
 	$(BIN)/hilander demo -o $(DEMO)
 
 test: $(READY) ## Run the tests.
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
 
-lint: $(READY) ## Look at the code without running it: ruff and mypy.
+lint: $(READY) ## Check the code without running it: ruff, mypy and the layers of imports.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
-check: lint test ## Everything CI runs.
+docs: $(READY) ## Build the documentation into build/site; a broken link is an error.
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-bench: $(READY) ## Measure, append to benchmarks/results/, and draw the tables anew (hours).
+check: lint docs test ## Everything CI runs.
+
+bench: $(READY) ## Measure, append rows to benchmarks/results/, and render the tables (hours).
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,peers,infomap]'
 	$(BIN)/python -m benchmarks.faithful run
 	$(BIN)/python -m benchmarks.faithful render
@@ -57,6 +61,6 @@ bench-scale: $(READY) ## Measure how time and memory grow, up to 5.2 M points (h
 	$(BIN)/python -m benchmarks.scale huge
 	$(BIN)/python -m benchmarks.scale render
 
-clean: ## Remove what make and the tools made; .venv stays.
+clean: ## Remove what make and the tools wrote; .venv stays.
 	rm -rf $(DEMO) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
