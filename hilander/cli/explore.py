@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         raise SettingError(
             f"the explorer needs {error.name}: pip install 'hilander[explore]'"
         ) from error
-    from hilander.explorer.api.listening import address_of, bind, serve
+    from hilander.explorer.api.listening import bind, make_url, serve
     from hilander.explorer.api.safety import make_guard
 
     if not args.folder.exists():
@@ -85,9 +85,9 @@ def run(args: argparse.Namespace) -> int:
     explorer, problem = open_or_explain(args)
     port = DEFAULT_PORT if args.port is None else args.port
     listening = bind(args.host, port, exact=args.port is not None)
-    address = address_of(args.host, listening, guard.access_token)
+    address = make_url(args.host, listening, guard.access_token)
     if explorer is not None:
-        explorer.start_work(delay=_FIRST_PAGE_SECONDS)
+        explorer.start_precomputing(delay=_FIRST_PAGE_SECONDS)
 
     def ready() -> None:
         print(f"explorer: {address}  (Ctrl-C stops it)", flush=True)

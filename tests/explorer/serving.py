@@ -57,7 +57,7 @@ class Site:
         from hilander.explorer.session.opening import open_explorer
 
         self.explorer = open_explorer(folder, compare=[folder])
-        self.explorer.work_out()
+        self.explorer.precompute()
         listening = bind("127.0.0.1", 0, exact=False)
         listening.listen(64)
         self.address = f"http://127.0.0.1:{listening.getsockname()[1]}/"

@@ -14,30 +14,37 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from hilander.errors import FileFormatError, HiLanderError, LevelError, OutputError
-from hilander.explorer.api.routes.reading import reading_routes
-from hilander.explorer.api.routes.reviewing import review_routes
+from hilander.explorer.api.routes.reading import make_reading_routes
+from hilander.explorer.api.routes.reviewing import make_review_routes
 from hilander.explorer.api.safety import Guard, SafetyMiddleware, error_body
 from hilander.explorer.session.explorer import Explorer
 
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _TITLE = "Hi-LANDER explorer"
+# HTTP status and code of each error; an error without an entry has those of its base class.
+_STATUSES: dict[type[HiLanderError], tuple[int, str]] = {
+    HiLanderError: (400, "bad_request"),
+    LevelError: (404, "not_found"),
+    FileFormatError: (500, "damaged"),
+    OutputError: (507, "not_written"),
+}
 
 
 class ErrorText(BaseModel):
-    """What went wrong, for programs and for people."""
+    """Code and message of an error."""
 
     code: str
     message: str
 
 
 class ErrorBody(BaseModel):
-    """The one shape of every error."""
+    """Body of every error."""
 
     error: ErrorText
 
 
 def create_app(explorer: Explorer | None, guard: Guard, problem: str | None = None) -> Any:
-    """Make the application.
+    """Create the application.
 
     Parameters
     ----------
@@ -45,7 +52,7 @@ def create_app(explorer: Explorer | None, guard: Guard, problem: str | None = No
         None if the run could not be opened.
     guard : Guard
     problem : str, optional
-        Why it could not be opened: every page then says so.
+        Why the run could not be opened; every page shows it.
 
     Returns
     -------
@@ -57,20 +64,20 @@ def create_app(explorer: Explorer | None, guard: Guard, problem: str | None = No
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
-        responses={"4XX": {"model": ErrorBody, "description": "The one shape of every error"}},
+        responses={"4XX": {"model": ErrorBody, "description": "The body of every error"}},
     )
-    _tell_errors(app)
+    _add_error_handlers(app)
     if explorer is None:
         _serve_problem(app, problem or "the run could not be opened")
     else:
-        app.include_router(reading_routes(explorer))
-        app.include_router(review_routes(explorer))
+        app.include_router(make_reading_routes(explorer))
+        app.include_router(make_review_routes(explorer))
         _serve_page(app, guard)
     return SafetyMiddleware(app, guard)
 
 
 def _serve_page(app: FastAPI, guard: Guard) -> None:
-    # Everything is read once, under names known beforehand: no path ever reaches the disk.
+    # All files are read once under fixed names, so no requested path reaches the disk.
     static = _read_static()
     index = static.pop("index.html").decode().replace("{{token}}", escape(guard.page_token))
 
@@ -109,21 +116,11 @@ def _serve_problem(app: FastAPI, problem: str) -> None:
         return HTMLResponse(page, 503)
 
 
-def _tell_errors(app: FastAPI) -> None:
-    """Give every error the one shape, and no traceback to the browser."""
+def _add_error_handlers(app: FastAPI) -> None:
+    """Send every error in the same form, without a traceback."""
 
-    @app.exception_handler(HiLanderError)
-    def told(_: Request, error: HiLanderError) -> JSONResponse:
-        statuses: tuple[tuple[type[HiLanderError], int, str], ...] = (
-            (LevelError, 404, "not_found"),
-            (FileFormatError, 500, "damaged"),
-            (OutputError, 507, "not_written"),
-        )
-        status, code = next(
-            ((status, code) for kind, status, code in statuses if isinstance(error, kind)),
-            (400, "bad_request"),
-        )
-        return JSONResponse(error_body(code, str(error)), status)
+    for kind, (status, code) in _STATUSES.items():
+        app.add_exception_handler(kind, _answer_with(status, code))
 
     @app.exception_handler(RequestValidationError)
     def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
@@ -136,12 +133,18 @@ def _tell_errors(app: FastAPI) -> None:
         code = "not_found" if error.status_code == 404 else "refused"
         return JSONResponse(error_body(code, str(error.detail)), error.status_code)
 
-    unexpected: Callable[[Request, Exception], JSONResponse] = _unexpected
-    app.add_exception_handler(Exception, unexpected)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+def _answer_with(status: int, code: str) -> Callable[[Request, Exception], JSONResponse]:
+    def answer(_: Request, error: Exception) -> JSONResponse:
+        return JSONResponse(error_body(code, str(error)), status)
+
+    return answer
 
 
 def _unexpected(_: Request, error: Exception) -> JSONResponse:
-    text = f"something went wrong ({type(error).__name__}); the terminal says more"
+    text = f"unexpected {type(error).__name__}; the terminal shows the details"
     return JSONResponse(error_body("internal", text), 500)
 
 

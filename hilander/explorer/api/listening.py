@@ -8,18 +8,23 @@ from typing import Any
 
 from hilander.errors import SettingError
 
+# Bytes of the headers of a request: twice the limit of common servers.
 _LONGEST_HEAD = 32 * 1024
+# Connections that wait to be accepted.
+_BACKLOG = 128
+# Seconds that an idle connection stays open.
+_KEEP_ALIVE_SECONDS = 30
 
 
 def bind(host: str, port: int, *, exact: bool) -> socket.socket:
-    """Take a port before the server starts, so that a taken one is told plainly.
+    """Bind a port before the server starts, so that a port in use gives a clear error.
 
     Parameters
     ----------
     host : str
     port : int
     exact : bool
-        Whether another port will not do.
+        Whether to raise SettingError if the port is in use. Otherwise a free port is taken.
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -52,28 +57,28 @@ def serve(app: Any, listening: socket.socket, ready: Callable[[], None] | None =
     ----------
     app : ASGI application
     listening : socket
-        As `bind` gives it.
+        Result of `bind`.
     ready : callable, optional
-        Called once the server is about to answer.
+        Called when the server is about to answer.
     """
     import uvicorn
 
-    listening.listen(128)
+    listening.listen(_BACKLOG)
     config = uvicorn.Config(
         app,
         log_level="warning",
         access_log=False,
         server_header=False,
         h11_max_incomplete_event_size=_LONGEST_HEAD,
-        timeout_keep_alive=30,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
     )
     if ready is not None:
         ready()
     uvicorn.Server(config).run(sockets=[listening])
 
 
-def address_of(host: str, listening: socket.socket, token: str | None) -> str:
-    """Give the URL to open."""
+def make_url(host: str, listening: socket.socket, token: str | None) -> str:
+    """Return the URL to open in a browser."""
     port = listening.getsockname()[1]
     shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)
     name = f"[{shown}]" if ":" in shown else shown

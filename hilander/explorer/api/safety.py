@@ -1,10 +1,10 @@
-"""What keeps the explorer to its user: hosts, tokens, sizes, headers.
+"""Access checks of the server: hosts, tokens, sizes of requests, headers.
 
-The server reads a person's data and writes their review, so it answers only to pages of its own:
+The server reads private data and writes the review, so it only answers its own page:
 
-- the Host header must name this server, so that no other site's name can be bound to it;
-- a request that changes something needs the token of the page, which other origins cannot read;
-- bound to more than this machine, everything needs a token that the user was given.
+- the Host header must name this server, which prevents DNS rebinding;
+- a request that changes something needs the page token, which other origins cannot read;
+- a server that other machines can reach needs an access token for every request.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
 PAGE_TOKEN_HEADER = "x-hilander-token"
 COOKIE = "hilander_access"
+# Bytes of the body of a request: the largest action has 10,000 numbers.
 MOST_BODY_BYTES = 1 << 20
 SAFE_METHODS = ("GET", "HEAD")
+# Letters of an access token: fewer could be guessed over a network.
 _SHORTEST_TOKEN = 16
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 HEADERS = {
@@ -45,18 +47,18 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class Guard:
-    """Who may ask for what.
+    """Rules of access.
 
     Parameters
     ----------
     hosts : frozenset of str
-        Names that the Host header may have, without port.
+        Allowed names in the Host header, without port.
     any_address : bool
-        Whether any IP address will do too: an address cannot be bound to another site's name.
+        Whether any IP address is allowed too. An address is safe: DNS rebinding needs a name.
     access_token : str, optional
-        Needed for everything, if given.
+        If given, every request needs it.
     page_token : str
-        Needed for requests that change something.
+        Requests that change something need it.
     """
 
     hosts: frozenset[str] = frozenset(_LOCAL_NAMES)
@@ -65,7 +67,7 @@ class Guard:
     page_token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
 
     def allows_host(self, header: str) -> bool:
-        """Whether a Host header names this server."""
+        """Return whether a Host header names this server."""
         try:
             name = urlsplit(f"//{header}").hostname
         except ValueError:
@@ -76,21 +78,21 @@ class Guard:
 
 
 def make_guard(host: str, token: str | None = None, allowed: Iterable[str] = ()) -> Guard:
-    """Decide what a server bound to a host needs.
+    """Return the rules of access for a server that is bound to a host.
 
     Parameters
     ----------
     host : str
-        The address that it is bound to.
+        Address that the server is bound to.
     token : str, optional
-        Access token; needed if the host is not a loopback address.
+        Access token; required unless the host is a loopback address.
     allowed : iterable of str
-        More names that browsers may know the server by.
+        Further names under which browsers reach the server.
 
     Raises
     ------
     SettingError
-        If the server could be reached from elsewhere and there is no token, or a short one.
+        If other machines can reach the server and the token is missing or short.
     """
     local = host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
     if token is not None and len(token) < _SHORTEST_TOKEN:
@@ -109,7 +111,7 @@ def make_guard(host: str, token: str | None = None, allowed: Iterable[str] = ())
 
 
 class SafetyMiddleware:
-    """Refuses what the guard does not allow, and sets the headers of every answer.
+    """Refuse requests that the guard does not allow, and set the headers of every answer.
 
     Parameters
     ----------
@@ -164,26 +166,30 @@ class SafetyMiddleware:
     ) -> tuple[int, str, str] | None:
         guard = self.guard
         if not guard.allows_host(headers.get("host", "")):
-            text = "this name is not the explorer's; open the address that it printed"
+            text = "the Host header does not name this server; open the address that it printed"
             return 421, "wrong_host", text
         if guard.access_token is not None and not has_token:
             given = _cookie_value(headers.get("cookie", ""))
             bearer = headers.get("authorization", "").removeprefix("Bearer ")
             if not _same(given, guard.access_token) and not _same(bearer, guard.access_token):
-                return 401, "no_access", "open the whole address that the explorer printed"
+                return (
+                    401,
+                    "no_access",
+                    "the access token is missing; open the whole address that the explorer printed",
+                )
         if scope["method"] in SAFE_METHODS:
             return None
         site = headers.get("sec-fetch-site", "same-origin")
         origin = headers.get("origin")
         own = origin is None or urlsplit(origin).netloc == headers["host"]
         if site not in ("same-origin", "none") or not own:
-            return 403, "cross_site", "another site may not change anything here"
+            return 403, "cross_site", "requests from another site may not change anything"
         if not _same(headers.get(PAGE_TOKEN_HEADER, ""), guard.page_token):
-            return 403, "no_token", "the page is from an earlier start; reload it"
+            return 403, "no_token", "the page was loaded from an earlier server; reload it"
         return None
 
     def _new_cookie(self, scope: Scope) -> str | None:
-        """Give the cookie for a request that carries the access token in its address."""
+        """Return the cookie to set if the URL of a request has the access token."""
         token = self.guard.access_token
         if token is None or scope["method"] not in SAFE_METHODS:
             return None
@@ -194,7 +200,7 @@ class SafetyMiddleware:
 
 
 async def _read_body(receive: Receive, headers: dict[str, str]) -> bytes | None:
-    """Read the whole body; None if it is too large."""
+    """Read the body; None if it is too large."""
     length = headers.get("content-length", "0")
     if not length.isascii() or not length.isdigit() or int(length) > MOST_BODY_BYTES:
         return None
@@ -213,14 +219,14 @@ async def _read_body(receive: Receive, headers: dict[str, str]) -> bytes | None:
 def _replay(body: bytes, receive: Receive) -> Receive:
     given = False
 
-    async def again() -> Message:
+    async def receive_again() -> Message:
         nonlocal given
         if given:
             return await receive()
         given = True
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return again
+    return receive_again
 
 
 async def _answer(send: Send, status: int, code: str, text: str) -> None:
@@ -231,7 +237,7 @@ async def _answer(send: Send, status: int, code: str, text: str) -> None:
 
 
 def error_body(code: str, text: str) -> dict[str, dict[str, str]]:
-    """Give the one shape that every error has."""
+    """Return the body of an error."""
     return {"error": {"code": code, "message": text}}
 
 

@@ -1,4 +1,4 @@
-"""One partition to show: a level of the hierarchy, or the last level as it was reviewed."""
+"""One partition: a level of the hierarchy, or the last level as reviewed."""
 
 from __future__ import annotations
 
@@ -16,24 +16,28 @@ from hilander.explorer.review_log.state import ReviewState
 from hilander.explorer.run.run_folder import Run
 
 SORTS = ("size", "doubt", "quality", "purity", "number")
-_KEPT_MEMBERS = 512
+# Groups whose sorted members are cached: a few pages of cards.
+_CACHED_MEMBERS = 512
 
 
 @dataclass(eq=False)
 class Grouping:
-    """Clusters of one partition, with what they are sorted by.
+    """Clusters of one partition, with the values that they are sorted by.
 
     Parameters
     ----------
     run : Run
     level : int
-        The level of the hierarchy that it is, or that the review started from.
+        Level of the hierarchy; for the reviewed partition, the level that the review started from.
     labels : ndarray of shape (n_points,)
     sizes, peaks : ndarray of shape (n_groups,)
-        A group that a review emptied has size 0 and peak -1.
-    doubt, quality : ndarray of shape (n_groups,), in [0, 1]
+        A group that the review emptied has size 0 and peak -1.
+    doubt : ndarray of shape (n_groups,), in [0, 1]
+        1 minus the linkage of the weakest merge inside.
+    quality : ndarray of shape (n_groups,), in [0, 1]
+        Mean confidence of the members.
     state : ReviewState, optional
-        Present if this is the reviewed partition.
+        Given for the reviewed partition only.
     """
 
     run: Run
@@ -51,16 +55,16 @@ class Grouping:
 
     @property
     def n_groups(self) -> int:
-        """Number of groups, emptied ones too."""
+        """Number of groups, empty ones included."""
         return len(self.sizes)
 
     @property
     def alive(self) -> BoolArray:
-        """Groups that have members."""
+        """Whether each group has members."""
         return self.sizes > 0
 
     def check(self, group: int) -> int:
-        """Give the group back if it exists and has members."""
+        """Return the group; raise LevelError if it does not exist or is empty."""
         if not 0 <= group < len(self.sizes) or self.sizes[group] == 0:
             raise LevelError(
                 f"cluster {group} does not exist at this level, which has "
@@ -69,13 +73,13 @@ class Grouping:
         return group
 
     def rows_of(self, group: int) -> IntArray:
-        """Give the members of a group in no particular order."""
+        """Return the members of a group in no particular order."""
         if self.state is not None:
             return self.state.rows_of(group)
         return self.run.nested.members(self.level, group)
 
     def members(self, group: int) -> IntArray:
-        """Give the members of a group, its peak first and then the densest first."""
+        """Return the members of a group: the peak, then the others by falling density."""
         with self._lock:
             if group in self._members:
                 self._members.move_to_end(group)
@@ -86,26 +90,26 @@ class Grouping:
         ordered = np.concatenate(([peak], ordered[ordered != peak]))
         with self._lock:
             self._members[group] = ordered
-            while len(self._members) > _KEPT_MEMBERS:
+            while len(self._members) > _CACHED_MEMBERS:
                 self._members.popitem(last=False)
         return ordered
 
     @property
     def purity(self) -> FloatArray | None:
-        """Share of the commonest identity in each group, if identities are known."""
+        """Share of the most frequent identity in each group, if identities are known."""
         known = self.run.items.labels
         if known is None:
             return None
         if self._purity is None:
             n_names = len(known.names)
             cells, counts = np.unique(self.labels * n_names + known.codes, return_counts=True)
-            commonest = np.zeros(len(self.sizes), dtype=np.int64)
-            np.maximum.at(commonest, cells // n_names, counts)
-            self._purity = (commonest / np.maximum(self.sizes, 1)).astype(np.float32)
+            most_frequent = np.zeros(len(self.sizes), dtype=np.int64)
+            np.maximum.at(most_frequent, cells // n_names, counts)
+            self._purity = (most_frequent / np.maximum(self.sizes, 1)).astype(np.float32)
         return self._purity
 
     def order(self, sort: str) -> IntArray:
-        """Give the groups that have members, sorted; larger ones first where equal."""
+        """Return the groups that have members, sorted; of equal ones the larger first."""
         if sort not in self._orders:
             purity = self.purity if self.purity is not None else self.quality
             keys: dict[str, npt.NDArray[Any]] = {
@@ -121,7 +125,7 @@ class Grouping:
 
 
 def group_by_level(run: Run, level: int) -> Grouping:
-    """Give a level of the hierarchy as a grouping."""
+    """Return a level of the hierarchy as a grouping."""
     table = run.nested.tables[level]
     return Grouping(
         run, level, table.labels, table.sizes, table.peaks, 1 - table.weakest, table.quality
@@ -129,13 +133,13 @@ def group_by_level(run: Run, level: int) -> Grouping:
 
 
 def group_by_review(run: Run, state: ReviewState, base: Grouping) -> Grouping:
-    """Give the last level as the review changed it.
+    """Return the last level as reviewed.
 
     Parameters
     ----------
     run : Run
     state : ReviewState
-        Not changed while the grouping is in use.
+        Must not change while the grouping is in use.
     base : Grouping
         The last level.
     """
@@ -159,7 +163,7 @@ def group_by_review(run: Run, state: ReviewState, base: Grouping) -> Grouping:
 
 
 def _weakest_inside(run: Run, rows: IntArray) -> float:
-    """Weakest merge among clusters of the level below whose both ends are still in the group."""
+    """Return the lowest linkage of the merges whose two ends are both still in the group."""
     last = run.n_levels - 1
     if last == 0:
         linkage = run.hierarchy.levels[0].linkage[rows]

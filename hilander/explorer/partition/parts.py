@@ -1,4 +1,4 @@
-"""What a cluster is made of: its sub-clusters, and the links that joined them."""
+"""Parts of a cluster: its sub-clusters, and the links that joined them."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from hilander.explorer.partition.grouping import Grouping
 from hilander.explorer.run.run_folder import Run
 from hilander.hierarchy.decoding.trees import find_roots
 
+# In place of a level: the parts are the subtrees of points that are linked to the peak.
 BRANCHES = -1
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A piece of a cluster that can be taken out.
+    """A part of a cluster that can be split off.
 
     Parameters
     ----------
     number : int
-        The cluster of a finer level; or the point that hangs from the peak.
+        The cluster of the finer level; for a branch, the point at its root.
     rows : ndarray of shape (n_rows,)
     peak : int
-        Row that stands for it.
+        Its densest point.
     linkage : float or None
-        Of the link that attached it, None for the piece that the others hang from.
+        Linkage of the link that joined it; None for the part that holds the peak.
     joined_to : int or None
-        The piece it was attached to.
+        The part that the link leads to.
     """
 
     number: int
@@ -39,22 +40,22 @@ class Part:
     joined_to: int | None
 
 
-def parts_of(grouping: Grouping, group: int, at: int | None = None) -> tuple[int, list[Part]]:
-    """Give the pieces of a cluster, the largest first.
+def find_parts(grouping: Grouping, group: int, at: int | None = None) -> tuple[int, list[Part]]:
+    """Find the parts of a cluster, the largest first.
 
     Parameters
     ----------
     grouping : Grouping
     group : int
     at : int, optional
-        The level whose clusters the pieces are, as far as their points are in this cluster;
-        `BRANCHES` for what hangs from the peak point by point. By default the level below, or the
-        next one down at which there are several.
+        Level of the parts. A part is a cluster of that level, restricted to this cluster.
+        `BRANCHES` gives the subtrees of points that are linked to the peak. By default the highest
+        level below at which there are several parts.
 
     Returns
     -------
     at : int
-        The level of the pieces.
+        Level of the parts.
     parts : list of Part
     """
     rows = grouping.rows_of(group)
@@ -84,11 +85,11 @@ def parts_of(grouping: Grouping, group: int, at: int | None = None) -> tuple[int
     return at, sorted(parts, key=lambda part: (-len(part.rows), part.number))
 
 
-def rows_of_parts(
+def select_part_rows(
     grouping: Grouping, group: int, wanted: list[list[int]], at: int | None = None
 ) -> list[IntArray]:
-    """Give the rows of each list of pieces."""
-    known = {part.number: part.rows for part in parts_of(grouping, group, at)[1]}
+    """Return the rows of each list of parts, joined."""
+    known = {part.number: part.rows for part in find_parts(grouping, group, at)[1]}
     found = []
     for numbers in wanted:
         missing = [number for number in numbers if number not in known]
@@ -101,14 +102,14 @@ def rows_of_parts(
     return found
 
 
-def rows_under(run: Run, level: int, node: int) -> IntArray:
-    """Give the points that hang from a node of a level, its own included.
+def find_subtree_rows(run: Run, level: int, node: int) -> IntArray:
+    """Return the points of the subtree below a node of a level, its own points included.
 
     Parameters
     ----------
     run : Run
     level : int
-        The level whose links are followed.
+        Level whose links are followed.
     node : int
         A node of that level: a cluster of the level below, or a point at level 0.
     """
@@ -120,17 +121,17 @@ def rows_under(run: Run, level: int, node: int) -> IntArray:
     for child, up in zip(nodes.tolist(), parent[nodes].tolist(), strict=True):
         if child != up:
             children.setdefault(up, []).append(child)
-    found, waiting = [], [node]
-    while waiting:
-        found.append(waiting.pop())
-        waiting.extend(children.get(found[-1], ()))
+    found, pending = [], [node]
+    while pending:
+        found.append(pending.pop())
+        pending.extend(children.get(found[-1], ()))
     if level == 0:
         return np.sort(np.asarray(found, dtype=np.int64))
     return np.sort(np.concatenate([run.nested.members(level - 1, one) for one in found]))
 
 
 def _link_of(grouping: Grouping, at: int, number: int) -> tuple[float | None, int | None]:
-    """Climb to the link that attached a cluster: its linkage and the point it leads to."""
+    """Find the link that joined a cluster: its linkage, and the peak that it leads to."""
     run, node = grouping.run, number
     for level in range(at + 1, grouping.level + 1):
         here = run.hierarchy.levels[level]
@@ -148,7 +149,7 @@ def _all_same(labels: IntArray) -> bool:
 def _branches(run: Run, rows: IntArray, peak: int) -> list[Part]:
     parent, linkage = run.hierarchy.parents(0)
     rows = np.sort(rows)
-    # Local numbers of the parents; who hangs from outside, or from the peak, is a branch's root.
+    # Local numbers of the parents. A point whose parent is outside, or the peak, is a root.
     up = parent[rows]
     place = np.searchsorted(rows, up)
     place = np.minimum(place, len(rows) - 1)

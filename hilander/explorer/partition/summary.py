@@ -7,15 +7,34 @@ import numpy as np
 from hilander.arrays.rows import IntArray
 
 
-def spread_out(members: IntArray, count: int) -> IntArray:
-    """Choose members from the peak to the least dense, evenly, so that odd ones are seen too."""
+def choose_exemplars(members: IntArray, count: int) -> IntArray:
+    """Choose members evenly from the densest to the least dense, so that outliers are shown too.
+
+    Parameters
+    ----------
+    members : ndarray of shape (n_members,)
+        Sorted by falling density.
+    count : int
+        Number of members to choose at most.
+    """
     if len(members) <= count:
         return members
     return members[np.linspace(0, len(members) - 1, count).astype(np.int64)]
 
 
-def size_histogram(sizes: IntArray) -> list[dict[str, int]]:
-    """Count clusters by size in doubling bins: 1, 2-3, 4-7 and so on."""
+def count_sizes(sizes: IntArray) -> list[dict[str, int]]:
+    """Count clusters by size in bins 1, 2 to 3, 4 to 7 and so on.
+
+    Parameters
+    ----------
+    sizes : ndarray of shape (n_clusters,)
+        All at least 1.
+
+    Returns
+    -------
+    bins : list of dict
+        ``low``, ``high``, ``clusters`` (number of clusters) and ``points`` (number of members).
+    """
     bins = np.floor(np.log2(sizes)).astype(np.int64)
     counts = np.bincount(bins)
     points = np.bincount(bins, weights=sizes).astype(np.int64)

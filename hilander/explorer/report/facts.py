@@ -1,4 +1,4 @@
-"""The report: a run told in one file to mail to a colleague."""
+"""Content of a report, before it is laid out."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import numpy as np
 
 from hilander.arrays.rows import IntArray
 from hilander.explorer.partition.grouping import Grouping, group_by_level
-from hilander.explorer.partition.summary import size_histogram, spread_out
+from hilander.explorer.partition.summary import choose_exemplars, count_sizes
 from hilander.explorer.run.map_layout import MapLayout, build_map
 from hilander.explorer.run.run_folder import Run
 from hilander.metrics.report import Scores, score_clustering
 
+# Clusters under one heading, and members of each: what a reader looks at.
 SHOWN_CLUSTERS = 8
 SHOWN_IMAGES = 12
 
@@ -28,9 +29,9 @@ class Shown:
     title, note : str
     clusters : list of int
     members : list of ndarray
-        Rows that are shown of each.
+        Rows shown of each cluster.
     facts : list of str
-        What is said of each.
+        Description of each cluster.
     """
 
     title: str
@@ -42,19 +43,19 @@ class Shown:
 
 @dataclass(frozen=True, eq=False)
 class ReportFacts:
-    """Everything that a report says, before it is laid out.
+    """Content of a report.
 
     Parameters
     ----------
     run : Run
     summary : dict of str to str
     scores : list of Scores, optional
-        Of each level, the finest first.
+        Scores of each level, the finest first.
     sizes : list of dict
-        Bins of `size_histogram`.
+        Result of `count_sizes`.
     layout : MapLayout, optional
     colours : ndarray of shape (n_places,)
-        Final cluster of each place of the map.
+        Final cluster of each peak of the map.
     shown : list of Shown
     """
 
@@ -68,31 +69,38 @@ class ReportFacts:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings that the run kept."""
-        told = self.run.details.get("settings")
-        return told if isinstance(told, dict) else {}
+        """Settings of the run, if it has them."""
+        settings = self.run.details.get("settings")
+        return settings if isinstance(settings, dict) else {}
 
     @property
     def versions(self) -> dict[str, Any]:
-        """Versions that the run kept."""
-        told = self.run.details.get("versions")
-        return told if isinstance(told, dict) else {}
+        """Versions of the packages, if the run has them."""
+        versions = self.run.details.get("versions")
+        return versions if isinstance(versions, dict) else {}
 
     @property
     def stages(self) -> list[tuple[str, float]]:
-        """Seconds of each stage."""
-        told = self.run.details.get("stages")
-        if not isinstance(told, list):
+        """Stages and their seconds, if the run has them."""
+        stages = self.run.details.get("stages")
+        if not isinstance(stages, list):
             return []
         return [
             (str(stage.get("stage")), float(stage.get("seconds") or 0))
-            for stage in told
+            for stage in stages
             if isinstance(stage, dict)
         ]
 
 
 def gather_facts(run: Run, cache: Path | None = None) -> ReportFacts:
-    """Work out what a report says."""
+    """Compute the content of a report.
+
+    Parameters
+    ----------
+    run : Run
+    cache : Path, optional
+        Folder of map layouts that were computed before.
+    """
     grouping = group_by_level(run, run.n_levels - 1)
     known = run.items.labels
     scores = None
@@ -116,36 +124,38 @@ def gather_facts(run: Run, cache: Path | None = None) -> ReportFacts:
             "NMI": f"{scores[-1].nmi:.3f}",
             "true identities": f"{scores[-1].n_identities:,}",
         }
-    shown = _choose(grouping)
-    return ReportFacts(run, summary, scores, size_histogram(sizes), layout, colours, shown)
+    shown = _choose_shown(grouping)
+    return ReportFacts(run, summary, scores, count_sizes(sizes), layout, colours, shown)
 
 
-def _choose(grouping: Grouping) -> list[Shown]:
+def _choose_shown(grouping: Grouping) -> list[Shown]:
     chosen = [
-        _show(grouping, "Largest clusters", "The most items.", grouping.order("size")),
+        _show(
+            grouping, "Largest clusters", "Clusters with the most items.", grouping.order("size")
+        ),
     ]
     doubtful = grouping.order("doubt")
     doubtful = doubtful[grouping.doubt[doubtful] > 0]
-    note = "The weakest merge inside was the least sure."
+    note = "The linkage of the weakest merge inside is the lowest."
     chosen.append(_show(grouping, "Most doubtful clusters", note, doubtful))
     purity = grouping.purity
     if purity is not None:
         misplaced = np.round((1 - purity) * grouping.sizes).astype(np.int64)
         mixed = np.argsort(-misplaced, kind="stable")
         mixed = mixed[misplaced[mixed] > 0]
-        note = "The most items that are not of the commonest identity."
+        note = "Clusters with the most items outside of their most frequent identity."
         chosen.append(_show(grouping, "Most mixed clusters", note, mixed))
     return [one for one in chosen if one.clusters]
 
 
 def _show(grouping: Grouping, title: str, note: str, clusters: IntArray) -> Shown:
     chosen = clusters[:SHOWN_CLUSTERS].tolist()
-    members = [spread_out(grouping.members(cluster), SHOWN_IMAGES) for cluster in chosen]
+    members = [choose_exemplars(grouping.members(cluster), SHOWN_IMAGES) for cluster in chosen]
     purity = grouping.purity
     facts = []
     for cluster in chosen:
-        told = [f"{int(grouping.sizes[cluster]):,} items", f"doubt {grouping.doubt[cluster]:.2f}"]
+        values = [f"{int(grouping.sizes[cluster]):,} items", f"doubt {grouping.doubt[cluster]:.2f}"]
         if purity is not None:
-            told.append(f"purity {purity[cluster]:.2f}")
-        facts.append(", ".join(told))
+            values.append(f"purity {purity[cluster]:.2f}")
+        facts.append(", ".join(values))
     return Shown(title, note, chosen, members, facts)

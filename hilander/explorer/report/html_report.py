@@ -1,4 +1,4 @@
-"""The report as one HTML file: text, drawings and images inside, nothing from elsewhere."""
+"""The report as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from hilander.explorer.report.colours import cluster_colour
 from hilander.explorer.report.facts import ReportFacts, Shown
 
+# Peaks drawn on the map: more make the file large without changing the picture.
 _MOST_DOTS = 4000
 _STYLE = """
 :root{--bg:#fff;--text:#1b2130;--muted:#667085;--line:#e3e6ec;--soft:#f4f6fa;--bar:#6f83ea}
@@ -47,8 +48,8 @@ svg text{fill:var(--muted);font-size:11px}
 """
 
 
-def lay_out(facts: ReportFacts) -> str:
-    """Give the whole page."""
+def render_html(facts: ReportFacts) -> str:
+    """Return the page."""
     run = facts.run
     sections = [
         f"<h1>{escape(run.name)}</h1><p>Clustering report of {run.n_points:,} items.</p>",
@@ -147,10 +148,10 @@ def _map(facts: ReportFacts) -> str:
 
 def _clusters(facts: ReportFacts, shown: Shown) -> str:
     rows = []
-    for cluster, members, told in zip(shown.clusters, shown.members, shown.facts, strict=True):
+    for cluster, members, fact in zip(shown.clusters, shown.members, shown.facts, strict=True):
         items = "".join(_item(facts, row) for row in members.tolist())
         rows.append(
-            f'<div class="cluster"><div><b>Cluster {cluster}</b><small>{escape(told)}</small>'
+            f'<div class="cluster"><div><b>Cluster {cluster}</b><small>{escape(fact)}</small>'
             f'</div><div class="items">{items}</div></div>'
         )
     return f"<h2>{escape(shown.title)}</h2><p>{escape(shown.note)}</p>{''.join(rows)}"

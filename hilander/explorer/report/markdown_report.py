@@ -1,30 +1,27 @@
-"""The report as Markdown, with its pictures as PNG files in a folder beside it."""
+"""The report as Markdown, with figures as PNG files in a folder beside it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
 from hilander.explorer.report.colours import cluster_colour
 from hilander.explorer.report.facts import ReportFacts
-from hilander.explorer.run.images import ThumbnailArray
 from hilander.io.writing import write_atomically
 from hilander.metrics.canvas import new_figure, save_figure
 from hilander.metrics.plots import draw_contact_sheet, draw_levels, draw_sizes
 
+# Area of a peak on the map, in square points.
 _DOT = 4.0
 
 
 def write_markdown(facts: ReportFacts, output: Path) -> Path:
-    """Write the Markdown file and its pictures.
+    """Write the Markdown file and its figures.
 
     Parameters
     ----------
     facts : ReportFacts
     output : Path
-        Ends in `.md`; the pictures go to the folder of the same name with `_files`.
+        Ends in `.md`; the figures of `report.md` go to the folder `report_files`.
     """
     pictures = output.with_name(output.stem + "_files")
     pictures.mkdir(parents=True, exist_ok=True)
@@ -49,20 +46,20 @@ def write_markdown(facts: ReportFacts, output: Path) -> Path:
     if facts.layout is not None:
         _draw_map(facts, pictures / "map.png")
         lines += ["## Map of peaks", "", f"![Map]({pictures.name}/map.png)", ""]
+    thumbs = run.images.as_array()
     for number, shown in enumerate(facts.shown):
         lines += [f"## {shown.title}", "", shown.note, ""]
-        if isinstance(run.images, ThumbnailArray):
+        if thumbs is not None:
             name = f"clusters-{number}.png"
             titles = [f"{cluster} ({len(rows)} shown)" for cluster, rows in
                       zip(shown.clusters, shown.members, strict=True)]  # fmt: skip
-            thumbs: npt.NDArray[np.uint8] = run.images.thumbs
             sheet = draw_contact_sheet(thumbs, shown.members, titles)
             save_figure(sheet, pictures / name)
             lines += [f"![{shown.title}]({pictures.name}/{name})", ""]
-        told = zip(shown.clusters, shown.facts, shown.members, strict=True)
+        described = zip(shown.clusters, shown.facts, shown.members, strict=True)
         rows = [
             [str(cluster), fact, ", ".join(run.items.ids_of(members[:4]))]
-            for cluster, fact, members in told
+            for cluster, fact, members in described
         ]
         lines += [*_table(["Cluster", "Facts", "Some of its items"], rows), ""]
     lines += _details(facts)
@@ -105,7 +102,7 @@ def _table(heads: list[str], rows: list[list[str]]) -> list[str]:
 
 
 def _text(value: str) -> str:
-    """Text that Markdown neither formats nor takes for HTML."""
+    """Escape text so that Markdown neither formats it nor treats it as HTML."""
     for sign in "\\`*_{}[]<>#|!":
         value = (
             value.replace(sign, "\\" + sign)

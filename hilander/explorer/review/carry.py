@@ -1,7 +1,8 @@
-"""Reviews survive a new clustering: what was said of items is said again of where they went.
+"""Carry a review over to a new clustering of the same items.
 
-Names and junk marks go to the new cluster that holds most of the old one's items. "Same" is said
-again by merging, "different" is checked. What no longer fits is a conflict, to be shown.
+A name or junk mark goes to the new cluster that holds most of the old cluster's items. Must-links
+are kept by merging, cannot-links are checked. A decision that no longer fits becomes a conflict,
+which the page lists.
 """
 
 from __future__ import annotations
@@ -15,20 +16,22 @@ from hilander.arrays.rows import IntArray
 from hilander.explorer.review_log.state import Event, ReviewState
 from hilander.explorer.review_log.store import Base
 
-# A name follows its items only if at least this share of those that are left went one way.
+# Share of an old cluster's remaining items that must be in one new cluster to carry its name over.
 _MAJORITY = 0.5
+# Clusters that a conflict lists at most: those that a reader would open.
+_MOST_LISTED = 10
 
 
 @dataclass
 class Carried:
-    """What an old review becomes on a new run.
+    """Result of carrying a review over.
 
     Parameters
     ----------
     events : list of (kind, payload)
-        To be written at the start of the new log.
+        The first events of the new log.
     conflicts : list of dict
-        ``kind``, ``text``, and ``clusters``: the numbers of new clusters to look at.
+        ``kind``, ``text``, and ``clusters``: numbers of the new clusters concerned.
     """
 
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -36,19 +39,19 @@ class Carried:
 
 
 def carry_over(base: Base, old: ReviewState, new: Base) -> Carried:
-    """Say an old review again of a new run.
+    """Carry the review of an old run over to a new one.
 
     Parameters
     ----------
     base : Base
-        The clusters that the old review started from.
+        Clusters that the old review started from.
     old : ReviewState
-        What it had made of them.
+        State of the old review.
     new : Base
-        The new run's clusters; items are matched by id.
+        Clusters of the new run; items are matched by id.
     """
-    place = {name: row for row, name in enumerate(new.ids)}
-    rows = np.array([place.get(name, -1) for name in base.ids], dtype=np.int64)
+    new_row = {name: row for row, name in enumerate(new.ids)}
+    rows = np.array([new_row.get(name, -1) for name in base.ids], dtype=np.int64)
     carried = Carried()
     _carry_links(old, rows, base.ids, new, carried)
     after = ReviewState(new.labels, new.n_clusters)
@@ -63,8 +66,8 @@ def _carry_links(
 ) -> None:
     must, cannot = old.constraints()
     state = ReviewState(new.labels, new.n_clusters)
-    apart = [(int(rows[a]), int(rows[b])) for a, b in cannot if rows[a] >= 0 and rows[b] >= 0]
-    kept_apart = [(a, b) for a, b in apart if state.labels[a] != state.labels[b]]
+    cannot_rows = [(int(rows[a]), int(rows[b])) for a, b in cannot if rows[a] >= 0 and rows[b] >= 0]
+    separate = [(a, b) for a, b in cannot_rows if state.labels[a] != state.labels[b]]
     lost = 0
     for a, b in must:
         left, right = int(rows[a]), int(rows[b])
@@ -74,37 +77,37 @@ def _carry_links(
         groups = [int(state.labels[left]), int(state.labels[right])]
         payload = {"must": [[left, right]], "carried": True}
         if groups[0] == groups[1]:
-            _do(state, carried, "link", payload)
-        elif any({*state.labels[[x, y]].tolist()} == set(groups) for x, y in kept_apart):
+            _apply(state, carried, "link", payload)
+        elif any({*state.labels[[x, y]].tolist()} == set(groups) for x, y in separate):
             carried.conflicts.append(
                 {
                     "kind": "same",
-                    "text": f"{ids[a]} and {ids[b]} were said to be the same, but their new "
-                    "clusters hold items that were said to be different",
+                    "text": f"{ids[a]} and {ids[b]} were reviewed as the same, but their "
+                    "new clusters hold items that were reviewed as different",
                     "clusters": groups,
                 }
             )
         else:
-            _do(state, carried, "merge", payload | {"groups": groups})
+            _apply(state, carried, "merge", payload | {"groups": groups})
     for (a, b), (left, right) in zip(
-        [(a, b) for a, b in cannot if rows[a] >= 0 and rows[b] >= 0], apart, strict=True
+        [(a, b) for a, b in cannot if rows[a] >= 0 and rows[b] >= 0], cannot_rows, strict=True
     ):
-        _do(state, carried, "link", {"cannot": [[left, right]], "carried": True})
+        _apply(state, carried, "link", {"cannot": [[left, right]], "carried": True})
         if state.labels[left] == state.labels[right]:
             carried.conflicts.append(
                 {
                     "kind": "different",
-                    "text": f"{ids[a]} and {ids[b]} were said to be different, the new run joins "
-                    "them; open the cluster and split it",
+                    "text": f"{ids[a]} and {ids[b]} were reviewed as different, but the "
+                    "new run joins them; open the cluster and split it",
                     "clusters": [int(state.labels[left])],
                 }
             )
-    lost += len(cannot) - len(apart)
+    lost += len(cannot) - len(cannot_rows)
     if lost:
         carried.conflicts.append(
             {
                 "kind": "lost",
-                "text": f"{lost} decisions are about items that the new run does not have",
+                "text": f"{lost} decisions concern items that the new run does not have",
                 "clusters": [],
             }
         )
@@ -115,35 +118,35 @@ def _carry_marks(old: ReviewState, rows: IntArray, after: ReviewState, carried: 
     marked = sorted(set(old.names) | old.junk, key=lambda group: -len(old.rows_of(group)))
     for group in marked:
         name = old.names.get(group)
-        what = f"“{name}”" if name else f"junk cluster {group}"
+        title = f"“{name}”" if name else f"junk cluster {group}"
         now = rows[old.rows_of(group)]
         now = now[now >= 0]
         if not len(now):
-            _conflict(carried, "lost", f"{what}: the new run has none of its items", [])
+            _conflict(carried, "lost", f"{title}: the new run has none of its items", [])
             continue
         found, counts = np.unique(after.labels[now], return_counts=True)
         best = int(found[np.argmax(counts)])
         if counts.max() < _MAJORITY * len(now):
-            text = f"{what}: its {len(now)} items went to {len(found)} clusters, none has half"
-            largest = found[np.argsort(-counts)][:10].tolist()
+            text = f"{title}: its {len(now)} items are in {len(found)} clusters, none holds half"
+            largest = found[np.argsort(-counts)][:_MOST_LISTED].tolist()
             _conflict(carried, "scattered", text, largest)
             continue
         if name and best in taken:
-            text = f"{what} and “{taken[best]}” are one cluster now, which keeps the latter name"
+            text = f"{title} and “{taken[best]}” are now one cluster, which keeps the latter name"
             _conflict(carried, "name", text, [best])
         elif name:
             taken[best] = name
-            _do(after, carried, "name", {"group": best, "name": name, "carried": True})
+            _apply(after, carried, "name", {"group": best, "name": name, "carried": True})
         if group in old.junk:
             size = int((after.labels == best).sum())
             if 2 * int(counts.max()) < size:
-                text = f"{what}: its items are a minority of their new cluster, not marked as junk"
+                text = f"{title}: its items are a minority of their new cluster, not marked as junk"
                 _conflict(carried, "junk", text, [best])
             else:
-                _do(after, carried, "junk", {"group": best, "junk": True, "carried": True})
+                _apply(after, carried, "junk", {"group": best, "junk": True, "carried": True})
 
 
-def _do(state: ReviewState, carried: Carried, kind: str, payload: dict[str, Any]) -> None:
+def _apply(state: ReviewState, carried: Carried, kind: str, payload: dict[str, Any]) -> None:
     state.apply(Event(0, kind, payload))
     carried.events.append((kind, payload))
 

@@ -1,7 +1,7 @@
-"""What a review has made of the clusters: the state that the log of actions adds up to.
+"""The state of a review: the clusters after the actions of its log.
 
-The state is a function of the log and of the clusters it started from, nothing else. So what is
-shown after a crash is what is shown before it: the log is read again.
+The state depends only on the log and on the clusters that the review started from. After a crash
+the log is read again and gives the same state.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from hilander.errors import SettingError
 
 ACTIONS = ("merge", "split", "move", "name", "junk", "answer", "link")
 UNDO, REDO = "undo", "redo"
+# Letters of a cluster's name: it must fit a card of the page.
 LONGEST_NAME = 200
 
 
 @dataclass(frozen=True)
 class Event:
-    """One line of the log.
+    """One entry of the log.
 
     Parameters
     ----------
     seq : int
-        Its number, rising.
+        Number of the entry; later entries have higher numbers.
     kind : str
-        One of `ACTIONS`, or undo or redo.
+        One of `ACTIONS`, `UNDO` or `REDO`.
     payload : dict
-        What was done, with the rows and groups it was done to.
+        The rows and groups of the action, and its other arguments.
     at : str
-        When, ISO 8601.
+        Time, ISO 8601.
     """
 
     seq: int
@@ -46,17 +47,17 @@ class Event:
 class ReviewState:
     """Clusters after the actions of a log.
 
-    Groups are numbered: those below `n_base` are the clusters of the run, later ones are made by
-    the review. A number is never used twice.
+    A group is a cluster of the review. Numbers below `n_base` are clusters of the run; the review
+    gives higher numbers to new groups. A number is never used twice.
 
     Parameters
     ----------
     labels : ndarray of shape (n_points,)
-        Clusters that the review starts from.
+        Cluster of each point before the review.
     n_base : int
-        Number of clusters.
+        Number of those clusters.
     members : callable, optional
-        Rows of a cluster of the run; found by a search where it is not given.
+        Returns the rows of a cluster of the run. By default `labels` is searched.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class ReviewState:
         self._base_members = members or (lambda group: np.flatnonzero(labels == group))
 
     def rows_of(self, group: int) -> IntArray:
-        """Give the rows of a group."""
+        """Return the rows of a group."""
         if group in self.changed:
             return self.changed[group]
         if 0 <= group < self.n_base:
@@ -82,7 +83,7 @@ class ReviewState:
         return np.empty(0, dtype=np.int64)
 
     def copy(self) -> ReviewState:
-        """Give a state that can be changed while this one is being read."""
+        """Return a copy that can be changed while this state is being read."""
         twin = copy.copy(self)
         twin.labels = self.labels.copy()
         for name in ("changed", "names", "junk", "answers", "must", "cannot"):
@@ -90,7 +91,7 @@ class ReviewState:
         return twin
 
     def apply(self, event: Event) -> None:
-        """Do one action. Raises SettingError, and changes nothing, if it cannot be done."""
+        """Apply one action. If it is not possible, raise SettingError and change nothing."""
         if event.kind not in ACTIONS:
             raise SettingError(f"action {event.kind!r} is unknown; use one of {', '.join(ACTIONS)}")
         getattr(self, f"_{event.kind}")(event.payload)
@@ -99,10 +100,10 @@ class ReviewState:
             links.extend((int(a), int(b), event.seq) for a, b in event.payload.get(name, ()))
 
     def constraints(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-        """Give must-link and cannot-link pairs that the present groups agree with.
+        """Return the must-link and cannot-link pairs that hold in the present groups.
 
-        A later action overrides an earlier one: a pair that was split and then merged again is no
-        longer a cannot-link.
+        A later action overrides an earlier one: a pair that was split and then merged again is not
+        a cannot-link.
         """
         must = {_pair(a, b) for a, b, _ in self.must if self.labels[a] == self.labels[b]}
         cannot = {_pair(a, b) for a, b, _ in self.cannot if self.labels[a] != self.labels[b]}
@@ -113,7 +114,7 @@ class ReviewState:
         if len(set(groups)) < 2:
             raise SettingError(f"merging {groups} needs two or more different clusters")
         rows = {group: self.rows_of(group) for group in groups}
-        # The largest keeps its number, and its name if it has one.
+        # The largest group keeps its number, and its name if it has one.
         target = max(groups, key=lambda group: (len(rows[group]), -group))
         named = [target, *groups]
         name = next((self.names[group] for group in named if group in self.names), None)
@@ -140,7 +141,7 @@ class ReviewState:
         target = None if to is None else self._group(to)
         sources = np.unique(self.labels[rows]).tolist()
         if target is not None and sources == [target]:
-            raise SettingError(f"the items are in cluster {target} already; choose another")
+            raise SettingError(f"the items are already in cluster {target}; choose another")
         left = {
             group: np.setdiff1d(self.rows_of(group), rows) for group in sources if group != target
         }
@@ -179,7 +180,7 @@ class ReviewState:
         self.answers[str(payload["key"])] = verdict
 
     def _link(self, payload: dict[str, Any]) -> None:
-        """Pairs that came from an earlier run and need nothing done."""
+        """Record pairs that were carried over and already hold; the groups stay as they are."""
 
     def _group(self, group: Any) -> int:
         number = int(group)
@@ -193,14 +194,14 @@ class ReviewState:
 
     def _check_parts(self, group: int, parts: list[IntArray]) -> None:
         if not parts:
-            raise SettingError("a split needs at least one part to take out")
+            raise SettingError("a split needs at least one part to split off")
         for part in parts:
             self._check_rows(part)
         taken = np.concatenate(parts)
         if len(np.unique(taken)) != len(taken) or (self.labels[taken] != group).any():
-            raise SettingError(f"the parts must be disjoint and inside of cluster {group}")
+            raise SettingError(f"the parts must be disjoint and inside cluster {group}")
         if len(taken) >= len(self.rows_of(group)):
-            raise SettingError(f"a split must leave something in cluster {group}")
+            raise SettingError(f"a split must leave items in cluster {group}")
 
     def _new_group(self) -> int:
         self.next_group += 1
@@ -216,15 +217,15 @@ class ReviewState:
         self.junk.discard(group)
 
 
-def effective(events: Iterable[Event]) -> tuple[list[Event], list[Event]]:
-    """Work the undos and redos of a log out.
+def resolve_undos(events: Iterable[Event]) -> tuple[list[Event], list[Event]]:
+    """Apply the undos and redos of a log.
 
     Returns
     -------
     done : list of Event
-        Actions that hold, in order.
+        Actions in force, in order.
     undone : list of Event
-        Actions that a redo would bring back, the next one last.
+        Actions that a redo would restore, the next one last.
     """
     done: list[Event] = []
     undone: list[Event] = []

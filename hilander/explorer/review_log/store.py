@@ -1,7 +1,7 @@
-"""The user's work on disk: an append-only log in SQLite.
+"""The log of a review on disk: append-only, in SQLite.
 
-Each action is one transaction, acknowledged when it is on disk. A process that is killed loses
-nothing that it acknowledged, for the log is all there is: the state is its replay.
+Each action is one transaction and is acknowledged after it is on disk. A killed process therefore
+loses no acknowledged action. The state of the review is the replay of the log.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ from hilander.errors import FileFormatError, OutputError
 from hilander.explorer.review_log.state import Event
 
 REVIEW_FILE = "review.sqlite"
+CACHE_FOLDER = "cache"
+# Version of the schema; a database with a higher one is refused.
 _FORMAT = 1
+# Seconds that a process waits for another one to finish writing.
+_LOCK_SECONDS = 30
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS bases (
     id INTEGER PRIMARY KEY,
@@ -46,20 +50,20 @@ CREATE TABLE IF NOT EXISTS events (
 
 
 def state_folder(run_folder: str | Path) -> Path:
-    """Where an explorer keeps the user's work: beside the run, which may be written anew."""
+    """Return the folder of the review: beside the run, because the run may be rewritten."""
     path = Path(run_folder).resolve()
     return path.with_name(path.name + ".explorer")
 
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """The clusters that a log started from.
+    """The clusters that a log starts from.
 
     Parameters
     ----------
     id : int
     fingerprint : str
-        Of the run.
+        Fingerprint of the run.
     n_clusters : int
     ids : list of str
         Id of each point.
@@ -75,12 +79,12 @@ class Base:
 
 
 class ReviewStore:
-    """The log of one explorer.
+    """The log of a review.
 
     Parameters
     ----------
     path : Path
-        The database; made if it does not exist.
+        The database; created if it does not exist.
     """
 
     def __init__(self, path: Path) -> None:
@@ -89,7 +93,7 @@ class ReviewStore:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(
-                path, isolation_level=None, check_same_thread=False, timeout=30
+                path, isolation_level=None, check_same_thread=False, timeout=_LOCK_SECONDS
             )
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
@@ -97,7 +101,7 @@ class ReviewStore:
         except sqlite3.DatabaseError as error:
             raise FileFormatError(
                 f"{path} is not a review database or is damaged ({error}); move it away to start "
-                "afresh"
+                "again"
             ) from error
         except OSError as error:
             raise OutputError(
@@ -111,7 +115,7 @@ class ReviewStore:
             self._db.close()
 
     def latest_base(self) -> Base | None:
-        """Give the base that the log goes on from."""
+        """Return the base of the latest log."""
         with self._lock:
             row = self._db.execute(
                 "SELECT id, fingerprint, n_clusters, ids, labels FROM bases ORDER BY id DESC"
@@ -125,7 +129,7 @@ class ReviewStore:
             raise FileFormatError(f"{self.path} is damaged ({error})") from error
 
     def latest_fingerprint(self) -> tuple[int, str] | None:
-        """Give number and fingerprint of the latest base, without its points."""
+        """Return number and fingerprint of the latest base, without reading its points."""
         with self._lock:
             return self._db.execute(  # type: ignore[no-any-return]
                 "SELECT id, fingerprint FROM bases ORDER BY id DESC"
@@ -137,15 +141,15 @@ class ReviewStore:
         events: Sequence[tuple[str, dict[str, Any]]] = (),
         conflicts: Sequence[dict[str, Any]] = (),
     ) -> int:
-        """Start a new log, with the actions that were carried over, all or nothing.
+        """Start a new log with the actions that were carried over, in one transaction.
 
-        If the latest log is of the same clusters already, another explorer was quicker, and its
-        log is the one to go on with.
+        If the latest log already has the same fingerprint, another process was faster. Its log is
+        used and nothing is written.
 
         Returns
         -------
         id : int
-            Of the base to write to.
+            Number of the base to append to.
         """
         ids = zlib.compress(json.dumps(base.ids).encode(), 1)
         labels = zlib.compress(base.labels.astype(np.int32).tobytes(), 1)
@@ -171,7 +175,7 @@ class ReviewStore:
         client_key: str | None = None,
         after: int | None = None,
     ) -> Event | None:
-        """Write one action; it is on disk when this returns.
+        """Append one action; it is on disk when this returns.
 
         Parameters
         ----------
@@ -179,14 +183,15 @@ class ReviewStore:
         kind, payload
             As in `Event`.
         client_key : str, optional
-            Names the request. An action with a key that is in the log already is not done twice.
+            Identifies the request. If the log has an action with this key, it is returned and
+            nothing is written.
         after : int, optional
-            The last number that the caller knows of.
+            Number of the last event that the caller has read.
 
         Returns
         -------
         event : Event, or None
-            None if the log went on after `after`: read what is new and decide again.
+            None if the log has events after `after`: read them and try again.
         """
         with self._lock, _Transaction(self._db):
             if client_key is not None:
@@ -200,7 +205,7 @@ class ReviewStore:
             return self._insert(base, kind, payload, client_key)
 
     def events(self, base: int, after: int = 0) -> list[Event]:
-        """Read the log of a base, from an event on."""
+        """Read the events of a base that follow event `after`."""
         with self._lock:
             rows = self._db.execute(
                 "SELECT seq, kind, payload, at FROM events WHERE base = ? AND seq > ? ORDER BY seq",
@@ -209,7 +214,7 @@ class ReviewStore:
         return [_event(row) for row in rows]
 
     def find_key(self, client_key: str) -> int | None:
-        """Give the number of the action that a request became, if it was done."""
+        """Return the number of the event that a request wrote, if it was written."""
         with self._lock:
             row = self._db.execute(
                 "SELECT seq FROM events WHERE client_key = ?", (client_key,)
@@ -217,7 +222,7 @@ class ReviewStore:
         return None if row is None else int(row[0])
 
     def conflicts(self, base: int) -> list[dict[str, Any]]:
-        """Read what could not be carried over to a base."""
+        """Read the conflicts of a base: decisions that could not be carried over to it."""
         with self._lock:
             row = self._db.execute("SELECT conflicts FROM bases WHERE id = ?", (base,)).fetchone()
         return [] if row is None else list(json.loads(row[0]))
@@ -249,7 +254,7 @@ class ReviewStore:
 
 
 class _Transaction:
-    """BEGIN IMMEDIATE … COMMIT: a second process waits its turn instead of failing half-way."""
+    """BEGIN IMMEDIATE … COMMIT: a second process waits at the start instead of failing later."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self.db = db

@@ -1,4 +1,4 @@
-"""The first level's graph of a run: neighbours of a point, and clusters that lie near."""
+"""The k-NN graph of a run's first level: neighbours of a point, and nearest clusters."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from hilander.explorer.run.mapped_npz import map_npz
 @dataclass(frozen=True, eq=False)
 class RunGraph:
     """Neighbours, cosines and linkages, mapped from the run folder.
+
+    Row ``i`` holds the edges that leave point ``i``.
 
     Parameters
     ----------
@@ -35,7 +37,7 @@ class RunGraph:
     def nearest_clusters(
         self, rows: IntArray, labels: IntArray, limit: int
     ) -> list[tuple[int, float, float, int]]:
-        """Rank the other clusters that edges of some points lead to.
+        """Rank the other clusters by the linkage of the edges that lead to them.
 
         Parameters
         ----------
@@ -67,7 +69,7 @@ class RunGraph:
 
 
 def read_run_graph(path: Path, n_points: int) -> RunGraph | None:
-    """Map the graph of a run; None where the run has none."""
+    """Map the graph of a run into memory; None if the run has none."""
     if not path.is_file():
         return None
     arrays = map_npz(path)

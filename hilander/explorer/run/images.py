@@ -1,7 +1,7 @@
-"""Thumbnails of the items: from an array, from a folder of files, or none.
+"""Thumbnails of the items: from an array, from a folder of image files, or none.
 
-What is served is always a picture drawn here. A file of the folder is decoded and encoded again,
-so its bytes never reach the browser, and only files that the run lists are ever opened.
+The server only sends images that it encoded itself. An image file is decoded and encoded again, so
+its bytes never reach the browser. Only files that the run lists are opened.
 """
 
 from __future__ import annotations
@@ -20,32 +20,42 @@ from hilander.explorer.run.items import PATH_COLUMN, Items
 from hilander.hierarchy.run_extras import IMAGES_FILE, THUMBS_FILE, check_thumbs
 from hilander.io.writing import read_json, write_atomically
 
+# Rows whose ids are tried as paths before an image folder is refused.
 _IDS_TRIED = 100
+# Longest side of a thumbnail in pixels: twice the size that the page shows, for dense screens.
 THUMB_PIXELS = 160
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
+# Limits of an image file, in pixels and bytes: a hostile file must not use up the memory.
 _MOST_PIXELS = 80_000_000
 _MOST_BYTES = 64 * 1024 * 1024
 
 
 class ImageSource(Protocol):
-    """Where thumbnails come from."""
+    """A source of thumbnails."""
 
     def has(self, row: int) -> bool:
-        """Whether the item should have an image."""
+        """Return whether the item is expected to have an image."""
 
     def thumbnail(self, row: int) -> bytes | None:
-        """Give a PNG, or None where the image is missing or cannot be read."""
+        """Return a PNG, or None if the image is missing or cannot be read."""
+
+    def as_array(self) -> npt.NDArray[np.uint8] | None:
+        """Return all images as one array, or None if they are not held as one."""
 
 
 class NoImages:
-    """Items show their id."""
+    """The run has no images; items are shown by their id."""
 
     def has(self, row: int) -> bool:
-        """No item has an image."""
+        """Return False."""
         return False
 
     def thumbnail(self, row: int) -> bytes | None:
-        """Give nothing."""
+        """Return None."""
+        return None
+
+    def as_array(self) -> npt.NDArray[np.uint8] | None:
+        """Return None."""
         return None
 
 
@@ -61,12 +71,16 @@ class ThumbnailArray:
         self.thumbs = check_thumbs(thumbs)
 
     def has(self, row: int) -> bool:
-        """Every item has one."""
+        """Return whether the row exists; every item has an image."""
         return 0 <= row < len(self.thumbs)
 
     def thumbnail(self, row: int) -> bytes | None:
-        """Encode the image of a row."""
+        """Return the image of a row as PNG."""
         return encode_png(np.asarray(self.thumbs[row])) if self.has(row) else None
+
+    def as_array(self) -> npt.NDArray[np.uint8] | None:
+        """Return the array."""
+        return self.thumbs
 
 
 class ImageFolder:
@@ -75,11 +89,11 @@ class ImageFolder:
     Parameters
     ----------
     folder : Path
-        Paths are relative to it and may not lead out of it, by ``..`` or by a link.
+        Paths are relative to it. A path that leads out of it, by ``..`` or a link, is refused.
     items : Items
-        With a column of paths.
+        Gives the path of each row.
     cache : Path, optional
-        Thumbnails are made once and kept here.
+        Folder where thumbnails are stored, so that each is made once.
     """
 
     def __init__(self, folder: Path, items: Items, cache: Path | None = None) -> None:
@@ -88,11 +102,11 @@ class ImageFolder:
         self.cache = cache
 
     def has(self, row: int) -> bool:
-        """Whether the run lists a path for the item."""
+        """Return whether the run lists a path for the item."""
         return bool(self.items.path_of(row))
 
     def locate(self, row: int) -> Path | None:
-        """Give the file of a row, or None if it is missing or not inside of the folder."""
+        """Return the file of a row, or None if it is missing or outside of the folder."""
         listed = self.items.path_of(row)
         if not listed or "\x00" in listed:
             return None
@@ -101,30 +115,34 @@ class ImageFolder:
         return real if inside and real.is_file() else None
 
     def thumbnail(self, row: int) -> bytes | None:
-        """Give the thumbnail of a row, from the cache if it was made before."""
+        """Return the thumbnail of a row, from the cache if it is there."""
         source = self.locate(row)
         if source is None:
             return None
-        facts = source.stat()
+        status = source.stat()
         key = hashlib.sha256(
-            f"{source}\0{facts.st_mtime_ns}\0{facts.st_size}".encode(errors="surrogateescape")
+            f"{source}\0{status.st_mtime_ns}\0{status.st_size}".encode(errors="surrogateescape")
         ).hexdigest()
-        kept = self.cache / key[:2] / f"{key}.png" if self.cache is not None else None
-        if kept is not None and kept.is_file():
-            return kept.read_bytes()
-        made = shrink(source)
-        if made is not None and kept is not None:
+        cached = self.cache / key[:2] / f"{key}.png" if self.cache is not None else None
+        if cached is not None and cached.is_file():
+            return cached.read_bytes()
+        made = make_thumbnail(source)
+        if made is not None and cached is not None:
             try:
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                with write_atomically(kept) as temporary:
+                cached.parent.mkdir(parents=True, exist_ok=True)
+                with write_atomically(cached) as temporary:
                     temporary.write_bytes(made)
             except (OSError, OutputError):
-                pass  # a full or read-only disk costs the cache, not the picture
+                pass  # on a full or read-only disk the thumbnail is made again each time
         return made
 
+    def as_array(self) -> npt.NDArray[np.uint8] | None:
+        """Return None: the files have different sizes."""
+        return None
 
-def shrink(path: Path, pixels: int = THUMB_PIXELS) -> bytes | None:
-    """Decode an image file and give it small, as PNG; None if it is no image we can read."""
+
+def make_thumbnail(path: Path, pixels: int = THUMB_PIXELS) -> bytes | None:
+    """Return a small PNG of an image file, or None if it cannot be decoded."""
     from PIL import Image, ImageOps
 
     try:
@@ -140,12 +158,12 @@ def shrink(path: Path, pixels: int = THUMB_PIXELS) -> bytes | None:
             stream = io.BytesIO()
             small.save(stream, "PNG")
             return stream.getvalue()
-    except Exception:  # Pillow's decoders raise many kinds on damaged files
+    except Exception:  # Pillow's decoders raise many types on damaged files
         return None
 
 
 def encode_png(pixels: npt.NDArray[np.uint8]) -> bytes:
-    """Give an image as PNG bytes."""
+    """Return an image as PNG bytes."""
     from PIL import Image
 
     stream = io.BytesIO()
@@ -160,7 +178,7 @@ def open_images(
     thumbs: str | Path | None = None,
     images_folder: str | Path | None = None,
 ) -> ImageSource:
-    """Find the images of a run: those the user names, else those the run folder holds.
+    """Open the images of a run: those that the user names, or else those of the run folder.
 
     Parameters
     ----------
@@ -168,17 +186,17 @@ def open_images(
         The run folder.
     items : Items
     cache : Path, optional
-        Where thumbnails of files are kept.
+        Folder where thumbnails of files are stored.
     thumbs : path, optional
         A `.npy` of images, or a `.npz` with an array ``thumbs``.
     images_folder : path, optional
         The folder that the items' paths are relative to.
     """
     if thumbs is not None:
-        return _array_of(Path(thumbs), len(items))
+        return _open_array(Path(thumbs), len(items))
     if images_folder is None and (folder / IMAGES_FILE).is_file():
-        told = read_json(folder / IMAGES_FILE)
-        images_folder = told.get("folder") if isinstance(told, dict) else None
+        content = read_json(folder / IMAGES_FILE)
+        images_folder = content.get("folder") if isinstance(content, dict) else None
     if images_folder is not None:
         source = ImageFolder(Path(images_folder), items, cache)
         ids_are_paths = any(source.locate(row) for row in range(min(len(items), _IDS_TRIED)))
@@ -189,11 +207,11 @@ def open_images(
             )
         return source
     if (folder / THUMBS_FILE).is_file():
-        return _array_of(folder / THUMBS_FILE, len(items))
+        return _open_array(folder / THUMBS_FILE, len(items))
     return NoImages()
 
 
-def _array_of(path: Path, n_points: int) -> ThumbnailArray:
+def _open_array(path: Path, n_points: int) -> ThumbnailArray:
     try:
         loaded: Any = np.load(path, mmap_mode="r" if path.suffix == ".npy" else None)
         thumbs = loaded if path.suffix == ".npy" else loaded["thumbs"]

@@ -1,4 +1,4 @@
-"""What is known of the items themselves: ids, true labels, facts, paths of images."""
+"""The items of a run: ids, true labels, further columns, paths of images."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ from hilander.hierarchy.storage import CLUSTERS_FILE
 
 LABEL_COLUMN = "label"
 PATH_COLUMN = "path"
+# Letters of a value that are shown; longer text is cut so that a page stays small.
 _LONGEST_TEXT = 500
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """True identities as codes.
+    """True identities, encoded.
 
     Parameters
     ----------
     codes : ndarray of shape (n_points,)
+        Index into `names` for each point.
     names : ndarray of shape (n_identities,)
     """
 
@@ -36,15 +38,15 @@ class Labels:
 
 
 class Items:
-    """The rows of a run, by what a person knows them by.
+    """Ids, labels and further columns of the rows of a run.
 
     Parameters
     ----------
     ids : pyarrow array of n_points strings
     columns : dict of str to pyarrow array
-        Facts about each item.
+        One value for each item.
     labels : array-like of shape (n_points,), optional
-        True identities, in place of the column ``label``.
+        True identities; replace the column ``label``.
     """
 
     def __init__(
@@ -58,24 +60,24 @@ class Items:
         return len(self.ids)
 
     def id_of(self, row: int) -> str:
-        """Give the id of a row as text."""
+        """Return the id of a row as text."""
         return str(self.ids[row].as_py())
 
     def ids_of(self, rows: IntArray) -> list[str]:
-        """Give the ids of some rows as text."""
+        """Return the ids of rows as text."""
         import pyarrow
 
         return [str(value) for value in self.ids.take(pyarrow.array(rows)).to_pylist()]
 
     def facts_of(self, row: int) -> dict[str, str]:
-        """Give what else is known of a row, as text."""
+        """Return the further columns of a row as text, without empty values."""
         facts = {name: column[row].as_py() for name, column in self.columns.items()}
         return {
             name: str(value)[:_LONGEST_TEXT] for name, value in facts.items() if value is not None
         }
 
     def path_of(self, row: int) -> str | None:
-        """Give the image path that the run lists for a row: its id, if there is no such column."""
+        """Return the image path of a row: its value in the column ``path``, or else its id."""
         column = self.columns.get(PATH_COLUMN)
         return self.id_of(row) if column is None else column[row].as_py()
 
@@ -91,11 +93,11 @@ class Items:
         return None if given is None else Labels(*encode_labels(given, len(self)))
 
     def label_of(self, row: int) -> str | None:
-        """Give the true identity of a row as text."""
+        """Return the true identity of a row as text, if it is known."""
         return None if self.labels is None else str(self.labels.names[self.labels.codes[row]])
 
     def find(self, text: str, limit: int) -> list[int]:
-        """Find rows by id: an exact match first, then ids that contain the text."""
+        """Find rows by id: an exact match first, then ids that contain the text in any case."""
         import pyarrow.compute as compute
 
         exact = compute.index(self.ids, text).as_py()
@@ -106,7 +108,7 @@ class Items:
         while place >= 0 and len(found) < limit:
             row = int(np.searchsorted(starts, place, side="right")) - 1
             after = int(starts[row + 1])
-            if place + len(wanted) <= after:  # and not across the end of one id
+            if place + len(wanted) <= after:  # the match lies within one id
                 if row != exact:
                     found.append(row)
                 place = after - 1
@@ -115,32 +117,32 @@ class Items:
 
     @cached_property
     def _lowered(self) -> tuple[bytes, IntArray]:
-        """All ids in small letters as one text, and where each starts: one search finds all."""
+        """All ids in lower case as one text, and the offset of each: one search covers all ids."""
         import pyarrow
         import pyarrow.compute as compute
 
-        small = compute.utf8_lower(self.ids).cast(pyarrow.large_string())
-        letters = small.buffers()[2]
-        lengths = np.asarray(compute.binary_length(small), dtype=np.int64)
+        lowered = compute.utf8_lower(self.ids).cast(pyarrow.large_string())
+        letters = lowered.buffers()[2]
+        lengths = np.asarray(compute.binary_length(lowered), dtype=np.int64)
         starts = np.concatenate(([0], np.cumsum(lengths)))
         return (b"" if letters is None else letters.to_pybytes()[: int(starts[-1])]), starts
 
     @cached_property
     def row_by_id(self) -> dict[str, int]:
-        """The row of each id."""
+        """Row of each id."""
         return {str(value): row for row, value in enumerate(self.ids.to_pylist())}
 
 
 def read_items(folder: Path, n_points: int, labels: npt.NDArray[Any] | None = None) -> Items:
-    """Read ids and facts of a run folder.
+    """Read the ids and further columns of a run folder.
 
     Parameters
     ----------
     folder : Path
     n_points : int
-        As the hierarchy says.
+        Number of points of the hierarchy; the files must agree.
     labels : ndarray of shape (n_points,), optional
-        True identities that the user gave.
+        True identities given by the user.
     """
     ids = _read(folder / CLUSTERS_FILE, ["id"], n_points)["id"]
     extra = folder / ITEMS_FILE

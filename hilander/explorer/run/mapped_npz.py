@@ -1,4 +1,4 @@
-"""Arrays of an uncompressed `.npz`, mapped into memory and not read."""
+"""Map the arrays of an uncompressed `.npz` into memory instead of reading them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import numpy.typing as npt
 
 from hilander.errors import FileFormatError, MissingFileError
 
+# Bytes of a ZIP local file header before the name (ZIP specification, 4.3.7).
 _LOCAL_HEADER = 30
 
 
 def map_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """Open every array of an `.npz`; those stored uncompressed are mapped, others are read.
+    """Open every array of an `.npz`. Uncompressed arrays are mapped, compressed ones are read.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ def map_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
             }
     except FileNotFoundError:
         raise MissingFileError(f"{path} does not exist, expected an .npz file") from None
-    except Exception as error:  # zipfile, zlib and numpy raise kinds of their own
+    except Exception as error:  # zipfile, zlib and numpy raise many types
         message = f"{path} is damaged ({error or type(error).__name__}); write the run again"
         raise FileFormatError(message) from error
     return members
@@ -54,7 +55,7 @@ def _open_member(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -
     with path.open("rb") as stream:
         stream.seek(entry.header_offset)
         local = stream.read(_LOCAL_HEADER)
-        # The local header repeats the name and may carry other extra bytes than the directory.
+        # The local header's name and extra field may differ in length from the directory's.
         name_length, extra_length = struct.unpack("<HH", local[26:30])
         stream.seek(entry.header_offset + _LOCAL_HEADER + name_length + extra_length)
         version = np.lib.format.read_magic(stream)

@@ -1,8 +1,7 @@
-"""One order of the points in which every cluster of every level is a stretch.
+"""An order of the points in which every cluster of every level is a contiguous range.
 
-Levels only merge, so the points can stand in a line where each cluster's members are neighbours,
-at all levels at once. A cluster is then a start and a size, and its members, its sub-clusters and
-the drawing of the whole tree need no search.
+Levels only merge clusters, so one order serves all levels. A cluster is then a start and a size.
+Its members, its sub-clusters and the drawing of the whole tree need no search.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ class LevelTable:
     labels : ndarray of shape (n_points,)
         Cluster of each point.
     sizes, starts : ndarray of shape (n_clusters,)
-        The stretch of the line that each cluster is.
+        Range of the order that each cluster occupies.
     ranked, places : ndarray of shape (n_clusters,)
-        The clusters as they stand in the line, and where each of those starts.
+        The clusters sorted by start, and those starts.
     peaks : ndarray of shape (n_clusters,)
-        The point that is the peak of each cluster.
+        Peak point of each cluster.
     weakest : ndarray of shape (n_clusters,), float32, in [0, 1]
-        Linkage of the weakest merge inside each cluster, 1 where nothing was merged. Merges of
-        points count only at the first level: beyond it the question is which clusters were joined.
+        Linkage of the weakest merge inside each cluster, 1 where nothing was merged. At the first
+        level these are merges of points; at later levels only merges of clusters count.
     quality : ndarray of shape (n_clusters,), float32, in [0, 1]
         Mean confidence of the members.
     """
@@ -53,12 +52,12 @@ class LevelTable:
 
 @dataclass(frozen=True, eq=False)
 class NestedOrder:
-    """The line of points and the tables of all levels.
+    """The order of the points and the tables of all levels.
 
     Parameters
     ----------
     order : ndarray of shape (n_points,)
-        The point at each place of the line; within a first-level cluster the densest first.
+        The points in order; within a first-level cluster the densest first.
     tables : tuple of LevelTable, the finest first
     """
 
@@ -66,13 +65,13 @@ class NestedOrder:
     tables: tuple[LevelTable, ...]
 
     def members(self, level: int, cluster: int) -> IntArray:
-        """Give the points of a cluster, in the order of the line."""
+        """Return the points of a cluster, in order."""
         table = self.tables[level]
         start = int(table.starts[cluster])
         return self.order[start : start + int(table.sizes[cluster])]
 
     def children(self, level: int, cluster: int) -> IntArray:
-        """Give the clusters of the level below that a cluster was made of, the largest first."""
+        """Return the clusters of the level below that a cluster consists of, the largest first."""
         if level == 0:
             return np.empty(0, dtype=np.int64)
         table, below = self.tables[level], self.tables[level - 1]
@@ -83,7 +82,7 @@ class NestedOrder:
 
 
 def build_nested_order(hierarchy: Hierarchy) -> NestedOrder:
-    """Line the points up.
+    """Compute the order and the tables.
 
     Parameters
     ----------
@@ -106,14 +105,14 @@ def build_nested_order(hierarchy: Hierarchy) -> NestedOrder:
         rank_above[ranked[level]] = np.arange(len(rank_above))
     if rank_above is None:
         raise AssertionError("a hierarchy has at least one level")
-    order = _densest_first(rank_above[hierarchy.labels(0)], hierarchy.density)
+    order = order_by_density(rank_above[hierarchy.labels(0)], hierarchy.density)
     weakest = _weakest_links(hierarchy)
     confidence = hierarchy.confidence
     tables = []
     for level in range(n_levels):
         labels = hierarchy.labels(level)
-        in_line = sizes[level][ranked[level]]
-        places = np.cumsum(in_line) - in_line
+        in_order = sizes[level][ranked[level]]
+        places = np.cumsum(in_order) - in_order
         starts = np.empty_like(places)
         starts[ranked[level]] = places
         total = np.bincount(labels, weights=confidence, minlength=len(starts))
@@ -133,15 +132,15 @@ def build_nested_order(hierarchy: Hierarchy) -> NestedOrder:
     return NestedOrder(order, tuple(tables))
 
 
-def _densest_first(rank: IntArray, density: FloatArray) -> IntArray:
-    """Order points by the rank of their cluster, and the densest first within one.
+def order_by_density(rank: IntArray, density: FloatArray) -> IntArray:
+    """Order points by the rank of their cluster, and by falling density within a cluster.
 
-    Both go into one integer: a single sort is four times as quick as two.
+    Both keys are packed into one integer: one sort is four times as fast as a sort by two keys.
     """
     bits = np.ascontiguousarray(density, dtype=np.float32).view(np.int32).astype(np.int64)
-    # The bits of negative floats fall as the numbers rise: turn them about.
-    rising = np.where(bits < 0, -(1 << 31) - bits, bits)
-    return np.argsort((rank << 32) - rising)
+    # As integers, the bits of negative floats are in reverse order: mirror them.
+    ascending = np.where(bits < 0, -(1 << 31) - bits, bits)
+    return np.argsort((rank << 32) - ascending)
 
 
 def _weakest_links(hierarchy: Hierarchy) -> list[FloatArray]:
@@ -150,7 +149,7 @@ def _weakest_links(hierarchy: Hierarchy) -> list[FloatArray]:
         weakest = np.ones(level.n_clusters, dtype=np.float32)
         linked = ~np.isnan(level.linkage)
         np.minimum.at(weakest, level.labels[linked], level.linkage[linked])
-        if number > 1:  # the merges of clusters at the levels between
+        if number > 1:  # merges of clusters at the levels in between
             np.minimum.at(weakest, level.labels, found[-1])
         found.append(weakest)
     return found

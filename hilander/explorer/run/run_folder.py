@@ -1,4 +1,4 @@
-"""A run folder, opened to be looked at."""
+"""Open a run folder for reading."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hilander.io.writing import read_json
 
 @dataclass(frozen=True)
 class Attachments:
-    """What the user adds to a run when opening it.
+    """Labels and images that the user adds to a run when opening it.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Attachments:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Everything that the views read; nothing in it changes.
+    """An opened run. Its values never change.
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ class Run:
     images : ImageSource
     graph : RunGraph, optional
     details : dict
-        What `run.json` says: settings, stages and times, versions.
+        Content of `run.json`: settings, stages with their seconds, versions.
     notes : tuple of str
-        What could not be read and is shown as missing.
+        One message for each optional file that could not be read.
     """
 
     folder: Path
@@ -74,7 +74,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """What to call the run."""
+        """Name of the run folder."""
         return self.folder.resolve().name
 
     @property
@@ -89,7 +89,7 @@ class Run:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Tells one clustering of one set of items from any other: a hash of ids and labels."""
+        """Hash of the ids and the last level's labels; identifies one clustering of one set."""
         digest = hashlib.sha256(np.ascontiguousarray(self.nested.tables[-1].labels).tobytes())
         for buffer in self.items.ids.buffers():
             if buffer is not None:
@@ -98,7 +98,7 @@ class Run:
 
     @cached_property
     def peak_features(self) -> tuple[IntArray, FloatArray] | None:
-        """Points that are peaks of the first level, and their features, if the run kept them."""
+        """Points that are peaks of the first level, and their features, if the run has them."""
         path = self.folder / PEAKS_FILE
         if not path.is_file():
             return None
@@ -113,7 +113,7 @@ class Run:
         return np.asarray(points), features
 
     def stamp(self) -> tuple[int, int]:
-        """Tell when the folder is written anew: inode and time of the hierarchy."""
+        """Return inode and modification time of the hierarchy; they change when it is rewritten."""
         try:
             facts = os.stat(self.folder / HIERARCHY_FILE)
         except OSError:
@@ -131,13 +131,13 @@ def open_run(
     folder : path
     attachments : Attachments, optional
     cache : Path, optional
-        Where thumbnails of image files are kept.
+        Folder where thumbnails of image files are stored.
 
     Raises
     ------
     FileFormatError
-        If the folder is not a run, or what it must hold is damaged. What is optional and damaged
-        becomes a note.
+        If the folder is not a run, or a required file is damaged. A damaged optional file adds a
+        note instead.
     """
     path = Path(folder)
     given = attachments or Attachments()
@@ -152,8 +152,8 @@ def open_run(
     except HiLanderError as error:
         notes.append(str(error))
     try:
-        told = read_json(path / DETAILS_FILE) if (path / DETAILS_FILE).is_file() else {}
-        details = told if isinstance(told, dict) else {}
+        content = read_json(path / DETAILS_FILE) if (path / DETAILS_FILE).is_file() else {}
+        details = content if isinstance(content, dict) else {}
     except HiLanderError as error:
         notes.append(str(error))
     try:
@@ -167,11 +167,11 @@ def open_run(
 
 
 def _check_ranges(hierarchy: Hierarchy, folder: Path) -> None:
-    """Refuse a hierarchy whose numbers point nowhere, before a view trips over them."""
+    """Raise FileFormatError if a parent, label or peak is out of range."""
     for number, level in enumerate(hierarchy.levels):
         arrays = (level.parent, level.labels, level.peaks)
-        whole = all(array.dtype.kind in "iu" and array.ndim == 1 for array in arrays)
-        if not whole or not all(
+        are_indices = all(array.dtype.kind in "iu" and array.ndim == 1 for array in arrays)
+        if not are_indices or not all(
             len(array) and int(array.min()) >= 0 and int(array.max()) < bound
             for array, bound in zip(
                 arrays, (level.n_nodes, level.n_clusters, level.n_nodes), strict=True

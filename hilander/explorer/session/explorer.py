@@ -1,4 +1,4 @@
-"""One opened run with the user's review: what every view and every action goes through."""
+"""The Explorer: one opened run with its review. Every view and every action uses it."""
 
 from __future__ import annotations
 
@@ -12,30 +12,36 @@ from hilander.errors import FileFormatError, HiLanderError, LevelError, SettingE
 from hilander.explorer.partition.grouping import Grouping, group_by_level, group_by_review
 from hilander.explorer.review.actions import prepare_action
 from hilander.explorer.review.carry import Carried, carry_over
-from hilander.explorer.review.queue import Question, doubtful_merges, merge_candidates, question_of
-from hilander.explorer.review_log.state import REDO, UNDO, Event, ReviewState, effective
+from hilander.explorer.review.queue import (
+    Question,
+    parse_question,
+    rank_doubtful_merges,
+    rank_merge_candidates,
+)
+from hilander.explorer.review_log.state import REDO, UNDO, Event, ReviewState, resolve_undos
 from hilander.explorer.review_log.store import Base, ReviewStore
 from hilander.explorer.run.map_layout import MapLayout, build_map
 from hilander.explorer.run.run_folder import Run
-from hilander.io.writing import write_json
 from hilander.metrics.report import score_clustering
 
 REVIEWED = "reviewed"
-_TRIES = 5
-_SLOW = ("merges", "pairs", "map", "metrics")
+# Attempts to append an action while another process writes to the same log.
+_ATTEMPTS = 5
+# Values that are computed once, in the background if possible.
+_PRECOMPUTED = ("merges", "pairs", "map", "metrics")
 
 
 @dataclass
 class Review:
-    """The review as of one moment; replaced, never changed, so readers need no lock.
+    """The review at one moment. It is replaced and never changed, so readers need no lock.
 
     Parameters
     ----------
     state : ReviewState
     log : list of Event
-        Everything that was done, undos too.
+        All events, undos and redos included.
     done, undone : list of Event
-        Actions that hold, and those a redo would bring back.
+        Actions in force, and actions that a redo would restore.
     """
 
     state: ReviewState
@@ -50,7 +56,7 @@ class Review:
 
 
 class Explorer:
-    """A run, its review and what is worked out from them when first needed.
+    """A run, its review, and values that are computed from them on first use.
 
     Parameters
     ----------
@@ -59,7 +65,7 @@ class Explorer:
     others : dict of str to Run, optional
         Runs to compare with.
     cache : Path, optional
-        Folder for what is slow to work out.
+        Folder for values that take long to compute.
     """
 
     def __init__(
@@ -75,23 +81,23 @@ class Explorer:
         self.cache = cache
         self.opened_stamp = run.stamp()
         self._lock = threading.RLock()
-        self._made: dict[str, Any] = {}
-        self._slow_locks = {name: threading.Lock() for name in _SLOW}
-        self._working = False
+        self._computed: dict[str, Any] = {}
+        self._compute_locks = {name: threading.Lock() for name in _PRECOMPUTED}
+        self._precomputing = False
         self._levels = [group_by_level(run, level) for level in range(run.n_levels)]
         self._grouping: tuple[int, Grouping] | None = None
         self._base_id: int | None = None
-        self._remembered: dict[str, tuple[int, Any]] = {}
+        self._by_revision: dict[str, tuple[int, Any]] = {}
         self.review = Review(self._fresh_state())
         self._open_review()
 
     @property
     def base(self) -> Grouping:
-        """The last level, which the review starts from."""
+        """The last level of the hierarchy, which the review starts from."""
         return self._levels[-1]
 
     def grouping(self, level: str | int = REVIEWED) -> Grouping:
-        """Give a level by its number, or the last one as reviewed."""
+        """Return a level by its number, or the last level as reviewed."""
         if str(level) == REVIEWED:
             return self.reviewed()
         text = str(level)
@@ -103,33 +109,33 @@ class Explorer:
         return self._levels[int(text)]
 
     def reviewed(self) -> Grouping:
-        """Give the last level as the review has changed it."""
+        """Return the last level as reviewed."""
         review = self.review
-        kept = self._grouping
-        if kept is not None and kept[0] == review.revision:
-            return kept[1]
-        made = group_by_review(self.run, review.state, self.base)
-        self._grouping = (review.revision, made)
-        return made
+        cached = self._grouping
+        if cached is not None and cached[0] == review.revision:
+            return cached[1]
+        grouping = group_by_review(self.run, review.state, self.base)
+        self._grouping = (review.revision, grouping)
+        return grouping
 
     def act(self, kind: str, body: dict[str, Any], client_key: str | None = None) -> Event:
-        """Do one action; it is in the log, on disk, when this returns.
+        """Apply one action; it is in the log on disk when this returns.
 
         Parameters
         ----------
         kind : str
             merge, split, move, name, junk, answer, undo or redo.
         body : dict
-            What the action needs.
+            Arguments of the action.
         client_key : str, optional
-            A request that is sent again with the same key is not done again.
+            Identifies the request. A second request with the same key changes nothing.
         """
         with self._lock:
             base = self._ensure_base()
-            for _ in range(_TRIES):
-                self._read_on(base)
+            for _ in range(_ATTEMPTS):
+                self._read_new_events(base)
                 if client_key is not None and self.store.find_key(client_key) is not None:
-                    return self._logged(client_key)
+                    return self._find_logged(client_key)
                 payload, after = self._plan(kind, body)
                 event = self.store.append(base, kind, payload, client_key, self.review.revision)
                 if event is not None:
@@ -138,43 +144,43 @@ class Explorer:
                         after.done = [*self.review.done, event]
                     self.review = after
                     return event
-            raise SettingError("another explorer is writing to the same review; try again")
+            raise SettingError("another process is writing to the same review; try again")
 
     def question(self, key: str) -> Question:
-        """Give the question that a key names."""
-        return question_of(key, self.run, self.base)
+        """Return the question with a given key."""
+        return parse_question(key, self.run, self.base)
 
     @property
     def merges(self) -> list[Question]:
         """Doubtful merges, the most doubtful first."""
-        found: list[Question] = self._once("merges", lambda: doubtful_merges(self.run))
+        found: list[Question] = self._once("merges", lambda: rank_doubtful_merges(self.run))
         return found
 
     @property
     def pairs(self) -> list[Question]:
-        """Clusters that look like one identity, the likeliest first."""
-        found: list[Question] = self._once("pairs", lambda: merge_candidates(self.run))
+        """Merge candidates, the most probable first."""
+        found: list[Question] = self._once("pairs", lambda: rank_merge_candidates(self.run))
         return found
 
     @property
     def map(self) -> MapLayout | None:
-        """Places of the peaks on the map."""
-        made: MapLayout | None = self._once("map", lambda: build_map(self.run, self.cache))
-        return made
+        """Positions of the peaks on the map, if the run has their features."""
+        layout: MapLayout | None = self._once("map", lambda: build_map(self.run, self.cache))
+        return layout
 
     @property
     def map_pending(self) -> bool:
-        """Whether the map is being worked out, so that asking for it would have to wait."""
-        return self._working and "map" not in self._made
+        """Whether the map is being computed, so that reading `map` would block."""
+        return self._precomputing and "map" not in self._computed
 
     @property
     def metrics(self) -> list[dict[str, Any]] | None:
-        """Scores of each level if identities are known and they are worked out already."""
-        return self._made.get("metrics")
+        """Scores of each level, if identities are known and the scores are computed."""
+        return self._computed.get("metrics")
 
-    def work_out(self) -> None:
-        """Work out everything that is slow, so that no request has to wait for it."""
-        self._working = True
+    def precompute(self) -> None:
+        """Compute all slow values, so that no request has to wait for them."""
+        self._precomputing = True
         try:
             self.run.items.find("", 1)
             for grouping in self._levels:
@@ -188,38 +194,38 @@ class Explorer:
                 self._once("metrics", lambda: [one.to_dict() for one in scores])
             _ = self.map
         finally:
-            self._working = False
+            self._precomputing = False
 
-    def start_work(self, delay: float = 0.0) -> threading.Thread:
-        """Work everything out in the background, after so many seconds."""
-        self._working = True
-        thread = threading.Timer(delay, self.work_out)
+    def start_precomputing(self, delay: float = 0.0) -> threading.Thread:
+        """Run `precompute` in the background after a delay in seconds."""
+        self._precomputing = True
+        thread = threading.Timer(delay, self.precompute)
         thread.daemon = True
         thread.start()
         return thread
 
-    def remember(self, name: str, make: Callable[[], Any]) -> Any:
-        """Give what was worked out under a name, anew after the review has changed."""
+    def cache_by_revision(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return a named value; it is computed again after the review has changed."""
         revision = self.review.revision
-        kept = self._remembered.get(name)
-        if kept is None or kept[0] != revision:
-            kept = (revision, make())
-            self._remembered[name] = kept
-        return kept[1]
+        cached = self._by_revision.get(name)
+        if cached is None or cached[0] != revision:
+            cached = (revision, make())
+            self._by_revision[name] = cached
+        return cached[1]
 
     def _once(self, name: str, make: Callable[[], Any]) -> Any:
-        if name not in self._made:
-            with self._slow_locks[name]:
-                if name not in self._made:
-                    self._made[name] = make()
-        return self._made[name]
+        if name not in self._computed:
+            with self._compute_locks[name]:
+                if name not in self._computed:
+                    self._computed[name] = make()
+        return self._computed[name]
 
     def carried_conflicts(self) -> list[dict[str, Any]]:
-        """What could not be carried over from an earlier clustering."""
+        """Return the decisions that could not be carried over from an earlier clustering."""
         return [] if self._base_id is None else self.store.conflicts(self._base_id)
 
     def import_review(self, other: ReviewStore) -> Carried:
-        """Carry the review of another run's explorer over to this one."""
+        """Carry the review of another run over to this one."""
         with self._lock:
             if self.review.log:
                 raise SettingError(
@@ -228,15 +234,15 @@ class Explorer:
                 )
             base = other.latest_base()
             if base is None:
-                raise SettingError("the other explorer has no review to import")
+                raise SettingError("the other folder has no review to import")
             return self._carry(base, other)
 
     def _plan(self, kind: str, body: dict[str, Any]) -> tuple[dict[str, Any], Review]:
-        """Work out the payload of an action and what it leads to, before it is written."""
+        """Return the payload of an action and the review that results, before it is written."""
         review = self.review
         if kind == UNDO:
-            mine = [event for event in review.done if not event.payload.get("carried")]
-            if not mine:
+            own = [event for event in review.done if not event.payload.get("carried")]
+            if not own:
                 raise SettingError("there is nothing to undo")
             done, undone = review.done[:-1], [*review.undone, review.done[-1]]
             return {"of": undone[-1].seq}, Review(self._replay(done), done=done, undone=undone)
@@ -268,7 +274,7 @@ class Explorer:
 
     def _carry(self, base: Base, store: ReviewStore) -> Carried:
         old = ReviewState(base.labels, base.n_clusters)
-        for event in effective(store.events(base.id))[0]:
+        for event in resolve_undos(store.events(base.id))[0]:
             old.apply(event)
         new = self._own_base()
         carried = carry_over(base, old, new)
@@ -278,15 +284,15 @@ class Explorer:
 
     def _load(self, base: int) -> None:
         log = self.store.events(base)
-        done, undone = effective(log)
+        done, undone = resolve_undos(log)
         self.review = Review(self._replay(done), log, done, undone)
 
-    def _read_on(self, base: int) -> None:
-        """Take in what another explorer wrote to the same log."""
+    def _read_new_events(self, base: int) -> None:
+        """Read events that another process appended to the same log."""
         if self.store.events(base, self.review.revision):
             self._load(base)
 
-    def _logged(self, client_key: str) -> Event:
+    def _find_logged(self, client_key: str) -> Event:
         seq = self.store.find_key(client_key)
         return next(event for event in self.review.log if event.seq == seq)
 
@@ -298,7 +304,7 @@ class Explorer:
             except (HiLanderError, KeyError, TypeError, ValueError) as error:
                 raise FileFormatError(
                     f"{self.store.path}: action {event.seq} does not fit this run ({error}); "
-                    "move the file away to start afresh"
+                    "move the file away to start again"
                 ) from error
         return state
 
@@ -317,11 +323,3 @@ class Explorer:
     def _own_base(self) -> Base:
         ids = [str(value) for value in self.run.items.ids.to_pylist()]
         return Base(0, self.run.fingerprint, self.base.n_groups, ids, self.base.labels)
-
-
-def mark_state_folder(folder: Path) -> None:
-    """Say in the folder itself what it is."""
-    folder.mkdir(parents=True, exist_ok=True)
-    note = folder / "README.json"
-    if not note.exists():
-        write_json(note, {"review.sqlite": "your review; keep it", "cache": "can be deleted"})

@@ -1,4 +1,4 @@
-"""From a run folder to an explorer, and from an explorer to a listening server."""
+"""Open a run folder together with its review."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hilander.errors import OutputError
-from hilander.explorer.review_log.store import REVIEW_FILE, ReviewStore, state_folder
+from hilander.explorer.review_log.store import CACHE_FOLDER, REVIEW_FILE, ReviewStore, state_folder
 from hilander.explorer.run.run_folder import Attachments, Run, open_run
-from hilander.explorer.session.explorer import Explorer, mark_state_folder
-
-CACHE_FOLDER = "cache"
+from hilander.explorer.session.explorer import Explorer
+from hilander.io.writing import write_json
 
 
 def open_explorer(
@@ -27,18 +26,18 @@ def open_explorer(
         The run.
     attachments : Attachments, optional
     state : Path, optional
-        Where the review and caches are kept; beside the run by default.
+        Folder of the review and the cache; by default beside the run.
     compare : iterable of Path
         Other runs to compare with.
     """
-    kept = state or state_folder(folder)
-    cache = kept / CACHE_FOLDER
+    target = state or state_folder(folder)
+    cache = target / CACHE_FOLDER
     run = open_run(folder, attachments, cache / "thumbnails")
     try:
-        mark_state_folder(kept)
+        _write_state_note(target)
     except OSError as error:
         raise OutputError(
-            f"{kept} cannot be written ({error.strerror or error}); choose another place with "
+            f"{target} cannot be written ({error.strerror or error}); choose another place with "
             "--state"
         ) from error
     others: dict[str, Run] = {}
@@ -46,4 +45,12 @@ def open_explorer(
         other = open_run(path)
         name = other.name if other.name not in others else str(path)
         others[name] = other
-    return Explorer(run, ReviewStore(kept / REVIEW_FILE), others, cache)
+    return Explorer(run, ReviewStore(target / REVIEW_FILE), others, cache)
+
+
+def _write_state_note(folder: Path) -> None:
+    """Create the folder of a review, with a note that describes its files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    note = folder / "README.json"
+    if not note.exists():
+        write_json(note, {"review.sqlite": "your review; keep it", "cache": "can be deleted"})

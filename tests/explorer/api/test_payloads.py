@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from hilander.errors import HiLanderError, LevelError, SettingError
-from hilander.explorer.api.exports import write_columns
+from hilander.explorer.api.exports import encode_columns
 from hilander.explorer.api.payloads import comparing, overview, points, reviewing
 from hilander.explorer.api.payloads.clusters import (
     ClusterQuery,
-    cluster_detail,
-    cluster_list,
-    cluster_members,
-    cluster_parts,
-    icicle,
-    nearest_clusters,
+    build_icicle,
+    describe_cluster,
+    list_clusters,
+    list_members,
+    list_nearest,
+    list_parts,
 )
 from hilander.explorer.session.opening import open_explorer
 from hilander.metrics.report import score_clustering
@@ -34,8 +34,8 @@ def every(page_maker, limit=7):
 
 
 def test_the_overview_counts_what_is_there(explorer):
-    explorer.work_out()
-    told = overview.overview(explorer)
+    explorer.precompute()
+    told = overview.describe_run(explorer)
     json.dumps(told, allow_nan=False)
     assert told["n_points"] == 252
     assert sum(one["points"] for one in told["sizes"]) == 252
@@ -50,7 +50,7 @@ def test_the_overview_counts_what_is_there(explorer):
 @pytest.mark.parametrize("sort", ["size", "doubt", "quality", "purity", "number"])
 def test_pages_of_clusters_are_all_clusters_in_order(explorer, level, sort):
     grouping = explorer.grouping(level)
-    cards = every(lambda o, n: cluster_list(grouping, ClusterQuery(sort, offset=o, limit=n)))
+    cards = every(lambda o, n: list_clusters(grouping, ClusterQuery(sort, offset=o, limit=n)))
     assert sorted(card["cluster"] for card in cards) == list(range(grouping.n_groups))
     sign = {"size": -1, "doubt": -1, "quality": -1, "purity": 1, "number": 1}[sort]
     field = "cluster" if sort == "number" else sort
@@ -66,7 +66,7 @@ def test_clusters_are_filtered_and_searched(explorer):
     grouping = explorer.reviewed()
 
     def found(**query):
-        page = cluster_list(grouping, ClusterQuery(limit=200, **query))
+        page = list_clusters(grouping, ClusterQuery(limit=200, **query))
         return {card["cluster"] for card in page["items"]}
 
     assert found(search="zebra") == {3}
@@ -86,13 +86,13 @@ def test_clusters_are_filtered_and_searched(explorer):
 def test_a_cluster_opened_tells_members_parts_and_identities(explorer):
     grouping = explorer.reviewed()
     group = int(grouping.order("size")[0])
-    detail = cluster_detail(grouping, group)
-    members = every(lambda o, n: cluster_members(grouping, group, o, n))
+    detail = describe_cluster(grouping, group)
+    members = every(lambda o, n: list_members(grouping, group, o, n))
     assert sorted(one["row"] for one in members) == sorted(np.flatnonzero(grouping.labels == group))
     assert detail["size"] == len(members)
     counted = sum(one["count"] for one in detail["identities"]["commonest"])
     assert counted == len(members) or detail["identities"]["total"] > 12
-    parts = every(lambda o, n: cluster_parts(grouping, group, None, o, n))
+    parts = every(lambda o, n: list_parts(grouping, group, None, o, n))
     assert sum(part["size"] for part in parts) == len(members)
 
 
@@ -107,7 +107,7 @@ def test_nearest_clusters_are_those_the_edges_lead_to(explorer):
                 other = int(grouping.labels[graph.neighbours[row, place]])
                 if other != group:
                     sums[other] = sums.get(other, 0.0) + float(graph.linkage[row, place])
-        told = nearest_clusters(grouping, group, 200)["items"]
+        told = list_nearest(grouping, group, 200)["items"]
         assert {one["cluster"] for one in told} == set(sums)
         for one in told:
             expected = sums[one["cluster"]] / (len(rows) * graph.k)
@@ -116,7 +116,7 @@ def test_nearest_clusters_are_those_the_edges_lead_to(explorer):
 
 @pytest.mark.parametrize("min_size", [1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 40])
 def test_the_icicle_covers_every_point_once_at_every_level(explorer, min_size):
-    told = icicle(explorer, 0, None, min_size)
+    told = build_icicle(explorer, 0, None, min_size)
     for level in told["levels"]:
         covered = np.zeros(252, dtype=int)
         for bar in level["bars"] + level["rest"]:
@@ -126,19 +126,20 @@ def test_the_icicle_covers_every_point_once_at_every_level(explorer, min_size):
 
 
 def test_a_stretch_of_the_icicle_shows_what_is_in_it(explorer):
-    whole = {bar["cluster"] for bar in icicle(explorer, 0, None, 1)["levels"][-1]["bars"]}
+    whole = {bar["cluster"] for bar in build_icicle(explorer, 0, None, 1)["levels"][-1]["bars"]}
     halves = [
-        icicle(explorer, *stretch, 1)["levels"][-1]["bars"] for stretch in ((0, 99), (99, 252))
+        build_icicle(explorer, *stretch, 1)["levels"][-1]["bars"]
+        for stretch in ((0, 99), (99, 252))
     ]
     assert {bar["cluster"] for half in halves for bar in half} == whole
     with pytest.raises(SettingError):
-        icicle(explorer, 252, None, 1)
+        build_icicle(explorer, 252, None, 1)
 
 
 def test_a_point_opened_tells_neighbours_and_its_path(explorer):
     run = explorer.run
     for row in range(0, 252, 9):
-        told = points.point_detail(explorer, row)
+        told = points.describe_point(explorer, row)
         assert [one["row"] for one in told["neighbours"]] == run.graph.neighbours[row].tolist()
         assert [one["cluster"] for one in told["levels"]] == [
             int(run.hierarchy.labels(level)[row]) for level in range(run.n_levels)
@@ -147,14 +148,14 @@ def test_a_point_opened_tells_neighbours_and_its_path(explorer):
         ends = told["path"][-1]["row"] if told["path"] else row
         assert ends == final
     with pytest.raises(LevelError):
-        points.point_detail(explorer, 252)
+        points.describe_point(explorer, 252)
 
 
 def test_the_map_is_the_same_as_bytes_and_as_pages(explorer):
-    page = points.map_page(explorer, 0, 200)
+    page = points.list_map_points(explorer, 0, 200)
     assert page["method"] in ("tsne", "umap", "pca")
-    rows = every(lambda o, n: points.map_page(explorer, o, n), 50)
-    columns = np.frombuffer(points.map_bytes(explorer), dtype="<i4").reshape(6, -1)
+    rows = every(lambda o, n: points.list_map_points(explorer, o, n), 50)
+    columns = np.frombuffer(points.encode_map(explorer), dtype="<i4").reshape(6, -1)
     assert columns[0].tolist() == [one["row"] for one in rows]
     assert columns[3].tolist() == [one["cluster"] for one in rows]
     x = columns[1].view("<f4")
@@ -162,20 +163,20 @@ def test_the_map_is_the_same_as_bytes_and_as_pages(explorer):
     assert np.abs(x).max() <= 1
     assert set(columns[0].tolist()) == set(explorer.run.hierarchy.peaks(0).tolist())
     again = open_explorer(explorer.run.folder)
-    assert points.map_bytes(again) == points.map_bytes(explorer)
+    assert points.encode_map(again) == points.encode_map(explorer)
 
 
 def test_a_bare_run_says_what_it_does_not_know(make_run):
     explorer = open_explorer(make_run("bare", bare=True))
-    explorer.work_out()
+    explorer.precompute()
     grouping = explorer.reviewed()
-    assert nearest_clusters(grouping, 0, 5)["reason"]
-    assert points.map_page(explorer, 0, 5)["reason"]
-    assert reviewing.queue_page(explorer, "pair", 0, 5)["reason"]
-    assert points.point_detail(explorer, 0)["neighbours"] == []
-    assert overview.overview(explorer)["levels"][0]["scores"] is None
+    assert list_nearest(grouping, 0, 5)["reason"]
+    assert points.list_map_points(explorer, 0, 5)["reason"]
+    assert reviewing.list_questions(explorer, "pair", 0, 5)["reason"]
+    assert points.describe_point(explorer, 0)["neighbours"] == []
+    assert overview.describe_run(explorer)["levels"][0]["scores"] is None
     with pytest.raises(SettingError, match="nothing to compare"):
-        comparing.compare(explorer, "labels")
+        comparing.compare_partitions(explorer, "labels")
 
 
 def test_the_log_tells_everything_that_was_done(explorer):
@@ -183,7 +184,7 @@ def test_the_log_tells_everything_that_was_done(explorer):
     explorer.act("merge", {"groups": [0, 1]})
     explorer.act("undo", {})
     explorer.act("junk", {"group": 2, "junk": True})
-    told = every(lambda o, n: reviewing.log_page(explorer, o, n), 2)
+    told = every(lambda o, n: reviewing.list_events(explorer, o, n), 2)
     assert [one["kind"] for one in told] == ["junk", "undo", "merge", "name"]
     assert [one["holds"] for one in told] == [True, False, False, True]
     assert all(one["text"] for one in told)
@@ -191,13 +192,13 @@ def test_the_log_tells_everything_that_was_done(explorer):
 
 def test_a_comparison_counts_splits_and_merges(explorer):
     ours, theirs = explorer.reviewed().labels, explorer.run.items.labels.codes
-    told = comparing.compare(explorer, "labels")
+    told = comparing.compare_partitions(explorer, "labels")
     pairs = set(zip(ours.tolist(), theirs.tolist(), strict=True))
     per_ours = [len({b for a, b in pairs if a == one}) for one in set(ours.tolist())]
     per_theirs = [len({a for a, b in pairs if b == one}) for one in set(theirs.tolist())]
     assert told["n_split"] == sum(n > 1 for n in per_ours)
     assert told["n_merged"] == sum(n > 1 for n in per_theirs)
-    splits = every(lambda o, n: comparing.differences(explorer, "labels", "split", o, n))
+    splits = every(lambda o, n: comparing.list_differences(explorer, "labels", "split", o, n))
     assert len(splits) == told["n_split"]
     misplaced = [one["misplaced"] for one in splits]
     assert misplaced == sorted(misplaced, reverse=True)
@@ -209,15 +210,15 @@ def test_a_comparison_counts_splits_and_merges(explorer):
 
 def test_a_run_compared_with_itself_is_identical(run_folder):
     explorer = open_explorer(run_folder, compare=[run_folder])
-    told = comparing.compare(explorer, f"run:{run_folder.name}")
+    told = comparing.compare_partitions(explorer, f"run:{run_folder.name}")
     assert told["n_identical"] == told["n_ours"] == told["n_theirs"]
     assert told["scores"]["pairwise_f"] == 1
     explorer.act("merge", {"groups": [0, 1]})
-    told = comparing.compare(explorer, "level:original")
+    told = comparing.compare_partitions(explorer, "level:original")
     assert told["n_split"] == 1
     for wrong in ("run:nowhere", "level:77", "level:", "x", "run:../.."):
         with pytest.raises(HiLanderError):
-            comparing.compare(explorer, wrong)
+            comparing.compare_partitions(explorer, wrong)
 
 
 @pytest.mark.parametrize("level", ["7", "-1", "", "reviewe", "²", "9" * 40])
@@ -228,8 +229,8 @@ def test_a_level_that_is_not_there_is_told(explorer, level):
 
 def test_a_spreadsheet_does_not_run_what_is_exported():
     columns = {"a": ["=1+1", "+x", "-5", "@y", "plain", "-x", "1"], "n": [1, 2, -3, 4, 5, 6, 7]}
-    lines = write_columns(columns, "csv").decode().splitlines()
+    lines = encode_columns(columns, "csv").decode().splitlines()
     assert lines[1:] == ["'=1+1,1", "'+x,2", "-5,-3", "'@y,4", "plain,5", "'-x,6", "1,7"]
-    assert json.loads(write_columns(columns, "json"))[0] == {"a": "=1+1", "n": 1}
+    assert json.loads(encode_columns(columns, "json"))[0] == {"a": "=1+1", "n": 1}
     with pytest.raises(SettingError):
-        write_columns(columns, "xlsx")
+        encode_columns(columns, "xlsx")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from hilander.errors import HiLanderError, SettingError
-from hilander.explorer.partition.parts import parts_of, rows_under
-from hilander.explorer.review.queue import is_open, known_apart
+from hilander.explorer.partition.parts import find_parts, find_subtree_rows
+from hilander.explorer.review.queue import find_separated_groups, is_open
 from hilander.explorer.session.opening import open_explorer
 
 
@@ -17,7 +17,7 @@ def several_parts(explorer):
     """A cluster that was made of several."""
     grouping = explorer.reviewed()
     for group in grouping.order("size").tolist():
-        at, parts = parts_of(grouping, group)
+        at, parts = find_parts(grouping, group)
         if len(parts) > 1 and at >= 0:
             return group, at, parts
     pytest.fail("the run has no cluster of several parts")
@@ -27,7 +27,7 @@ def test_parts_are_disjoint_and_whole_at_every_level(explorer):
     grouping = explorer.reviewed()
     for group in range(grouping.n_groups):
         for at in range(-1, grouping.level):
-            found, parts = parts_of(grouping, group, at)
+            found, parts = find_parts(grouping, group, at)
             rows = np.concatenate([part.rows for part in parts])
             assert found == at
             assert sorted(rows) == sorted(grouping.rows_of(group))
@@ -46,7 +46,7 @@ def test_what_hangs_from_a_node_is_its_subtree(explorer):
     parent, _ = run.hierarchy.parents(1)
     below = run.nested.tables[0]
     for node in range(len(parent)):
-        inside = set(rows_under(run, 1, node).tolist())
+        inside = set(find_subtree_rows(run, 1, node).tolist())
         expected = set()
         for other in range(len(parent)):
             up = other
@@ -111,10 +111,10 @@ def test_every_action_can_be_undone_and_done_again(explorer):
 def test_an_answer_closes_its_question_and_does_what_it_says(explorer, kind, verdict):
     question = (explorer.merges if kind == "merge" else explorer.pairs)[0]
     state = explorer.review.state
-    assert is_open(question, state, known_apart(state))
+    assert is_open(question, state, find_separated_groups(state))
     explorer.act("answer", {"key": question.key, "verdict": verdict})
     state = explorer.review.state
-    assert not is_open(question, state, known_apart(state))
+    assert not is_open(question, state, find_separated_groups(state))
     together = state.labels[question.a] == state.labels[question.b]
     asked_together = kind == "merge"
     assert together == {"same": True, "different": False, "skip": asked_together}[verdict]

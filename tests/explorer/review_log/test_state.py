@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hilander.errors import SettingError
-from hilander.explorer.review_log.state import Event, ReviewState, effective
+from hilander.explorer.review_log.state import Event, ReviewState, resolve_undos
 
 LABELS = np.array([0, 0, 0, 1, 1, 2, 2, 2, 2, 3])
 
@@ -119,7 +119,7 @@ def test_pairs_that_later_actions_overrode_are_not_given():
 def test_undo_and_redo_are_worked_out_of_the_log():
     log = [Event(seq, kind, {}) for seq, kind in enumerate(
         ("name", "junk", "undo", "undo", "redo", "move", "redo", "undo"), 1)]  # fmt: skip
-    done, undone = effective(log)
+    done, undone = resolve_undos(log)
     assert [event.seq for event in done] == [1]
     assert [event.seq for event in undone] == [6]
 

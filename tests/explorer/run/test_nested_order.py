@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hilander.explorer.run.nested_order import _densest_first, build_nested_order
+from hilander.explorer.run.nested_order import build_nested_order, order_by_density
 from hilander.explorer.run.run_folder import open_run
 
 
@@ -34,7 +34,7 @@ def test_one_sort_gives_the_order_of_two():
     rng = np.random.default_rng(2)
     rank = rng.integers(0, 50, 4000)
     density = rng.choice([-1.0, -0.5, -0.0, 0.0, 1e-30, 0.25, 1.0, *rng.normal(size=500)], 4000)
-    order = _densest_first(rank, density.astype(np.float32))
+    order = order_by_density(rank, density.astype(np.float32))
     expected = np.lexsort((-density, rank))
     np.testing.assert_array_equal(rank[order], rank[expected])
     np.testing.assert_array_equal(density[order], density[expected])

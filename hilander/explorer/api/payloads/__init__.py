@@ -1,1 +1,1 @@
-"""What the API answers, one module for each part of the page."""
+"""JSON payloads of the API, one module for each part of the page."""

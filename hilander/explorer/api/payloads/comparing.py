@@ -1,4 +1,4 @@
-"""Two partitions of the same items side by side: what one splits and the other merges."""
+"""Comparison of two partitions of the same items: what one splits and the other merges."""
 
 from __future__ import annotations
 
@@ -9,30 +9,32 @@ import numpy as np
 
 from hilander.arrays.rows import IntArray
 from hilander.errors import SettingError
-from hilander.explorer.api.payloads.paging import describe_items, number, page_of
-from hilander.explorer.partition.summary import spread_out
+from hilander.explorer.api.payloads.paging import describe_items, round_number, wrap_page
+from hilander.explorer.partition.summary import choose_exemplars
 from hilander.explorer.session.explorer import REVIEWED, Explorer
 from hilander.metrics.report import score_clustering
 
 KINDS = ("split", "merge")
+# Size of the matrix of overlaps: what fits a screen.
 _MATRIX_ROWS, _MATRIX_COLUMNS = 24, 40
-_PIECES = 8
+# Parts of a difference that are described, and exemplars of each: one row of the page.
+_PARTS, _EXEMPLARS = 8, 5
 
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """How many items each pair of clusters shares.
+    """Number of items that each pair of clusters shares.
 
     Parameters
     ----------
     rows : ndarray of shape (n_shared,)
-        Items that both sides have, as rows of the run that is open.
+        Items that both partitions have, as rows of the opened run.
     ours, theirs : ndarray of shape (n_shared,)
-        Their clusters on both sides.
+        Their clusters in the reviewed partition and in the other one.
     names : list of str, optional
-        What the other side's clusters are called.
+        Names of the other partition's clusters.
     cells : tuple of ndarray (ours, theirs, count)
-        Pairs of clusters that share items.
+        Pairs of clusters that share items, and how many.
     """
 
     rows: IntArray
@@ -42,14 +44,23 @@ class Overlap:
     cells: tuple[IntArray, IntArray, IntArray]
 
 
-def compare(explorer: Explorer, key: str) -> dict[str, Any]:
-    """Tell how the reviewed clusters differ from another partition: scores, counts, a matrix."""
-    told: dict[str, Any] = explorer.remember(f"compare {key}", lambda: _tell(explorer, key))
-    return told
+def compare_partitions(explorer: Explorer, key: str) -> dict[str, Any]:
+    """Compare the reviewed clusters with another partition: scores, counts, a matrix.
+
+    Parameters
+    ----------
+    explorer : Explorer
+    key : str
+        A key of `list_comparisons`.
+    """
+    payload: dict[str, Any] = explorer.cache_by_revision(
+        f"compare {key}", lambda: _compare(explorer, key)
+    )
+    return payload
 
 
-def _tell(explorer: Explorer, key: str) -> dict[str, Any]:
-    overlap = overlap_with(explorer, key)
+def _compare(explorer: Explorer, key: str) -> dict[str, Any]:
+    overlap = match_partition(explorer, key)
     a, b, count = overlap.cells
     per_a = np.bincount(a)
     per_b = np.bincount(b)
@@ -64,20 +75,23 @@ def _tell(explorer: Explorer, key: str) -> dict[str, Any]:
         "points_identical": int(count[identical].sum()),
         "n_split": int((per_a > 1).sum()),
         "n_merged": int((per_b > 1).sum()),
-        "scores": {name: number(value) for name, value in scores.to_dict().items()},
+        "scores": {name: round_number(value) for name, value in scores.to_dict().items()},
         "matrix": _matrix(overlap),
     }
 
 
-def differences(explorer: Explorer, key: str, kind: str, offset: int, limit: int) -> dict[str, Any]:
-    """List the differences, those that touch most items first.
+def list_differences(
+    explorer: Explorer, key: str, kind: str, offset: int, limit: int
+) -> dict[str, Any]:
+    """List the differences, those that concern most items first.
 
-    A *split* is one of our clusters whose items are in several of theirs; a *merge* is one of
-    theirs whose items are in several of ours.
+    "We" are the reviewed clusters, "they" the other partition. A *split* is one of our clusters
+    whose items are in several of theirs. A *merge* is one of theirs whose items are in several of
+    ours.
     """
     if kind not in KINDS:
         raise SettingError(f"kind {kind[:20]!r} is unknown; use {' or '.join(KINDS)}")
-    overlap = overlap_with(explorer, key)
+    overlap = match_partition(explorer, key)
     a, b, count = overlap.cells
     whole = a if kind == "split" else b
     total = np.bincount(whole, weights=count).astype(np.int64)
@@ -90,7 +104,8 @@ def differences(explorer: Explorer, key: str, kind: str, offset: int, limit: int
         mine = np.flatnonzero(whole == cluster)
         mine = mine[np.argsort(-count[mine], kind="stable")]
         pieces = [
-            _piece(explorer, overlap, int(a[i]), int(b[i]), int(count[i])) for i in mine[:_PIECES]
+            _describe_part(explorer, overlap, int(a[i]), int(b[i]), int(count[i]))
+            for i in mine[:_PARTS]
         ]
         entries.append(
             {
@@ -103,13 +118,13 @@ def differences(explorer: Explorer, key: str, kind: str, offset: int, limit: int
                 "pieces": pieces,
             }
         )
-    return page_of(entries, len(ranked), offset)
+    return wrap_page(entries, len(ranked), offset)
 
 
-def overlap_with(explorer: Explorer, key: str) -> Overlap:
-    """Match the reviewed clusters with another partition, and remember it."""
-    made: Overlap = explorer.remember(f"overlap {key}", lambda: _match(explorer, key))
-    return made
+def match_partition(explorer: Explorer, key: str) -> Overlap:
+    """Match the reviewed clusters with another partition."""
+    overlap: Overlap = explorer.cache_by_revision(f"overlap {key}", lambda: _match(explorer, key))
+    return overlap
 
 
 def _match(explorer: Explorer, key: str) -> Overlap:
@@ -132,19 +147,21 @@ def _other_side(explorer: Explorer, key: str) -> tuple[IntArray, IntArray, list[
         return every, chosen.labels, None
     if kind == "run" and name in explorer.others:
         other = explorer.others[name]
-        place = other.items.row_by_id
+        row_by_id = other.items.row_by_id
         ids = explorer.run.items.ids.to_pylist()
-        matched = np.array([place.get(str(one), -1) for one in ids], dtype=np.int64)
+        matched = np.array([row_by_id.get(str(one), -1) for one in ids], dtype=np.int64)
         rows = np.flatnonzero(matched >= 0)
         if not len(rows):
-            raise SettingError(f"run {name} has no item in common with this run; compare another")
+            raise SettingError(f"run {name} has no item in common with this run; choose another")
         return rows, other.nested.tables[-1].labels[matched[rows]], None
     raise SettingError(f"there is nothing to compare with under {key[:60]!r}; pick one of the list")
 
 
-def _piece(explorer: Explorer, overlap: Overlap, a: int, b: int, count: int) -> dict[str, Any]:
+def _describe_part(
+    explorer: Explorer, overlap: Overlap, a: int, b: int, count: int
+) -> dict[str, Any]:
     shared = overlap.rows[(overlap.ours == a) & (overlap.theirs == b)]
-    shown = spread_out(shared, 5)
+    shown = choose_exemplars(shared, _EXEMPLARS)
     return {
         "cluster": a,
         "other": _other_name(overlap, b),
@@ -154,7 +171,7 @@ def _piece(explorer: Explorer, overlap: Overlap, a: int, b: int, count: int) -> 
 
 
 def _matrix(overlap: Overlap) -> dict[str, Any]:
-    """The part of the table of overlaps where the two differ most."""
+    """Return the rows of the overlap table in which the two partitions differ most."""
     a, b, count = overlap.cells
     total = np.bincount(a, weights=count).astype(np.int64)
     largest = np.zeros(len(total), dtype=np.int64)
@@ -164,7 +181,8 @@ def _matrix(overlap: Overlap) -> dict[str, Any]:
     rank = {cluster: place for place, cluster in enumerate(worst.tolist())}
     cells = np.flatnonzero(np.isin(a, worst))
     columns: dict[int, int] = {}
-    # Columns in the order in which the rows meet them, the largest pieces first: a diagonal.
+    # Columns in the order in which the rows use them, the largest cells first: this gives a
+    # diagonal.
     for cell in sorted(cells.tolist(), key=lambda i: (rank[int(a[i])], -int(count[i]))):
         if len(columns) < _MATRIX_COLUMNS:
             columns.setdefault(int(b[cell]), len(columns))

@@ -1,16 +1,16 @@
-"""The first page: how many clusters at each level, how large, how good."""
+"""Overview of a run: clusters of each level, sizes, scores, settings, state of the review."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from hilander.explorer.api.payloads.paging import number
-from hilander.explorer.partition.summary import size_histogram
+from hilander.explorer.api.payloads.paging import round_number
+from hilander.explorer.partition.summary import count_sizes
 from hilander.explorer.session.explorer import Explorer
 
 
-def overview(explorer: Explorer) -> dict[str, Any]:
-    """Tell the run: counts by level, sizes, metrics, settings, and the state of the review."""
+def describe_run(explorer: Explorer) -> dict[str, Any]:
+    """Describe the run: counts by level, sizes, scores, settings, and the state of the review."""
     run, review = explorer.run, explorer.review
     grouping = explorer.reviewed()
     sizes = grouping.sizes[grouping.alive]
@@ -21,8 +21,8 @@ def overview(explorer: Explorer) -> dict[str, Any]:
         "n_levels": run.n_levels,
         "n_clusters": len(sizes),
         "early_stop_level": run.hierarchy.early_stop_level,
-        "levels": levels(explorer),
-        "sizes": size_histogram(sizes),
+        "levels": describe_levels(explorer),
+        "sizes": count_sizes(sizes),
         "n_singletons": int((sizes == 1).sum()),
         "largest": int(sizes.max()),
         "has_labels": known is not None,
@@ -42,12 +42,12 @@ def overview(explorer: Explorer) -> dict[str, Any]:
             "can_redo": bool(review.undone),
             "revision": review.revision,
         },
-        "compare_with": compare_choices(explorer),
+        "compare_with": list_comparisons(explorer),
     }
 
 
-def levels(explorer: Explorer) -> list[dict[str, Any]]:
-    """Tell each level: clusters, nodes merged, mean doubt, and its scores if known."""
+def describe_levels(explorer: Explorer) -> list[dict[str, Any]]:
+    """Describe each level: clusters, nodes, largest cluster, mean quality, scores if known."""
     found = []
     for level, table in enumerate(explorer.run.nested.tables):
         scores = explorer.metrics[level] if explorer.metrics is not None else None
@@ -57,15 +57,15 @@ def levels(explorer: Explorer) -> list[dict[str, Any]]:
                 "n_clusters": table.n_clusters,
                 "n_nodes": explorer.run.hierarchy.levels[level].n_nodes,
                 "largest": int(table.sizes.max()),
-                "quality": number(table.quality.mean()),
+                "quality": round_number(table.quality.mean()),
                 "scores": scores,
             }
         )
     return found
 
 
-def compare_choices(explorer: Explorer) -> list[dict[str, str]]:
-    """What the run can be compared with."""
+def list_comparisons(explorer: Explorer) -> list[dict[str, str]]:
+    """List the partitions that the reviewed clusters can be compared with."""
     choices = []
     if explorer.run.items.labels is not None:
         choices.append({"key": "labels", "name": "true labels"})

@@ -1,4 +1,4 @@
-"""Pages of long lists, and how items and clusters are told in JSON."""
+"""Pages of long lists, and descriptions of items and clusters in JSON."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ import numpy as np
 
 from hilander.arrays.rows import IntArray
 from hilander.explorer.partition.grouping import Grouping
-from hilander.explorer.partition.summary import spread_out
+from hilander.explorer.partition.summary import choose_exemplars
 from hilander.explorer.run.run_folder import Run
 
+# Entries of one page, so that no answer takes long.
 MOST_PER_PAGE = 200
+# Members shown on a card: two rows of four.
 EXEMPLARS = 8
 
 
-def page_of(entries: Sequence[Any], total: int, offset: int) -> dict[str, Any]:
-    """Wrap one page: its entries, where it starts, how many there are, where the next starts."""
+def wrap_page(entries: Sequence[Any], total: int, offset: int) -> dict[str, Any]:
+    """Return a page: its entries, its offset, the total number, and the offset of the next page."""
     end = offset + len(entries)
     return {
         "items": list(entries),
@@ -28,14 +30,14 @@ def page_of(entries: Sequence[Any], total: int, offset: int) -> dict[str, Any]:
     }
 
 
-def number(value: Any, digits: int = 4) -> float | None:
-    """Give a number that JSON can hold; NaN becomes null."""
+def round_number(value: Any, digits: int = 4) -> float | None:
+    """Return a rounded number for JSON; NaN and infinity become None."""
     plain = float(value)
     return round(plain, digits) if math.isfinite(plain) else None
 
 
 def describe_items(run: Run, rows: IntArray | Sequence[int]) -> list[dict[str, Any]]:
-    """Tell items briefly: row, id, image, true label, density, confidence."""
+    """Describe items: row, id, image, true label, density, confidence."""
     chosen = np.asarray(rows, dtype=np.int64)
     if len(chosen) == 0:
         return []
@@ -46,22 +48,24 @@ def describe_items(run: Run, rows: IntArray | Sequence[int]) -> list[dict[str, A
         {
             "row": row,
             "id": name,
-            "image": image_address(run, row),
+            "image": image_url(run, row),
             "label": run.items.label_of(row),
-            "density": number(dense),
-            "confidence": number(sure),
+            "density": round_number(dense),
+            "confidence": round_number(probability),
         }
-        for row, name, dense, sure in zip(chosen.tolist(), names, density, confidence, strict=True)
+        for row, name, dense, probability in zip(
+            chosen.tolist(), names, density, confidence, strict=True
+        )
     ]
 
 
-def image_address(run: Run, row: int) -> str | None:
-    """Where the thumbnail of an item is."""
+def image_url(run: Run, row: int) -> str | None:
+    """Return the URL of an item's thumbnail, relative to the page."""
     return f"api/items/{row}/image" if run.images.has(row) else None
 
 
-def describe_cluster(grouping: Grouping, group: int, exemplars: int = EXEMPLARS) -> dict[str, Any]:
-    """Tell a cluster as a card: counts, marks, its peak and some of its members."""
+def describe_card(grouping: Grouping, group: int, exemplars: int = EXEMPLARS) -> dict[str, Any]:
+    """Describe a cluster for its card: numbers, marks, its peak and some of its members."""
     members = grouping.members(group)
     state = grouping.state
     purity = grouping.purity
@@ -69,11 +73,11 @@ def describe_cluster(grouping: Grouping, group: int, exemplars: int = EXEMPLARS)
         "cluster": group,
         "level": grouping.level,
         "size": int(grouping.sizes[group]),
-        "doubt": number(grouping.doubt[group]),
-        "quality": number(grouping.quality[group]),
-        "purity": None if purity is None else number(purity[group]),
+        "doubt": round_number(grouping.doubt[group]),
+        "quality": round_number(grouping.quality[group]),
+        "purity": None if purity is None else round_number(purity[group]),
         "name": None if state is None else state.names.get(group),
         "junk": state is not None and group in state.junk,
         "edited": state is not None and group in state.changed,
-        "exemplars": describe_items(grouping.run, spread_out(members, exemplars)),
+        "exemplars": describe_items(grouping.run, choose_exemplars(members, exemplars)),
     }

@@ -1,128 +1,152 @@
-"""The review: its queue, its log, its conflicts."""
+"""The review: its queue of questions and its log."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from hilander.errors import SettingError
-from hilander.explorer.api.payloads.paging import describe_items, number, page_of
-from hilander.explorer.partition.parts import rows_under
-from hilander.explorer.partition.summary import spread_out
-from hilander.explorer.review.queue import Question, is_open, known_apart
+from hilander.explorer.api.payloads.paging import describe_items, round_number, wrap_page
+from hilander.explorer.partition.parts import find_subtree_rows
+from hilander.explorer.partition.summary import choose_exemplars
+from hilander.explorer.review.queue import Question, find_separated_groups, is_open
 from hilander.explorer.review_log.state import REDO, UNDO, Event
 from hilander.explorer.session.explorer import Explorer
 from hilander.hierarchy.doubts import MERGE
 
 KINDS = ("merge", "pair")
-_SIDE = 9
+# Exemplars of each side of a question: three rows of three.
+_EXEMPLARS = 9
 
 
-def queue_page(explorer: Explorer, kind: str, offset: int, limit: int) -> dict[str, Any]:
-    """Give one page of open questions, the most worth asking first."""
+def list_questions(explorer: Explorer, kind: str, offset: int, limit: int) -> dict[str, Any]:
+    """Return one page of open questions, those with the highest weight first."""
     if kind not in KINDS:
         raise SettingError(f"kind {kind[:20]!r} is unknown; use {' or '.join(KINDS)}")
     state = explorer.review.state
-    still: list[Question] = explorer.remember(f"queue {kind}", lambda: _open(explorer, kind))
-    entries = [describe_question(explorer, one) for one in still[offset : offset + limit]]
-    page = page_of(entries, len(still), offset)
+    questions: list[Question] = explorer.cache_by_revision(
+        f"queue {kind}", lambda: _find_open(explorer, kind)
+    )
+    entries = [describe_question(explorer, one) for one in questions[offset : offset + limit]]
+    page = wrap_page(entries, len(questions), offset)
     page["answered"] = sum(1 for key in state.answers if key.startswith(kind + "-"))
     reason = None
     if kind == "pair" and explorer.run.graph is None:
-        reason = "the run kept no graph, so likely pairs are not known"
+        reason = "the run has no graph, so merge candidates are not known"
     return page | {"reason": reason}
 
 
-def _open(explorer: Explorer, kind: str) -> list[Question]:
+def _find_open(explorer: Explorer, kind: str) -> list[Question]:
     state = explorer.review.state
-    apart = known_apart(state)
-    asked = explorer.merges if kind == MERGE else explorer.pairs
-    return [question for question in asked if is_open(question, state, apart)]
+    separated = find_separated_groups(state)
+    ranked = explorer.merges if kind == MERGE else explorer.pairs
+    return [question for question in ranked if is_open(question, state, separated)]
 
 
 def describe_question(explorer: Explorer, question: Question) -> dict[str, Any]:
-    """Tell a question with exemplars of both sides."""
+    """Describe a question, with exemplars of both sides."""
     grouping = explorer.reviewed()
     run = explorer.run
     groups = [int(grouping.labels[row]) for row in (question.a, question.b)]
     if question.kind == MERGE:
-        hanging = rows_under(run, question.level, question.nodes[1])
-        hanging = hanging[grouping.labels[hanging] == groups[1]]
+        subtree = find_subtree_rows(run, question.level, question.nodes[1])
+        subtree = subtree[grouping.labels[subtree] == groups[1]]
         whole = grouping.rows_of(groups[0])
-        sides = [np.setdiff1d(whole, hanging, assume_unique=True), hanging]
+        sides = [np.setdiff1d(whole, subtree, assume_unique=True), subtree]
     else:
         sides = [grouping.rows_of(group) for group in groups]
     density = run.hierarchy.density
-    told = []
+    described = []
     for row, group, rows in zip((question.a, question.b), groups, sides, strict=True):
         ordered = rows[np.argsort(-density[rows], kind="stable")]
         shown = np.concatenate(([row], ordered[ordered != row]))
-        told.append(
+        described.append(
             {
                 "cluster": group,
                 "name": explorer.review.state.names.get(group),
                 "size": len(rows),
                 "peak": row,
-                "exemplars": describe_items(run, spread_out(shown, _SIDE)),
+                "exemplars": describe_items(run, choose_exemplars(shown, _EXEMPLARS)),
             }
         )
     return {
         "key": question.key,
         "kind": question.kind,
         "level": question.level,
-        "linkage": number(question.linkage),
-        "sides": told,
+        "linkage": round_number(question.linkage),
+        "sides": described,
     }
 
 
-def log_page(explorer: Explorer, offset: int, limit: int) -> dict[str, Any]:
-    """Give one page of the log, the latest first."""
+def list_events(explorer: Explorer, offset: int, limit: int) -> dict[str, Any]:
+    """Return one page of the log, the latest event first."""
     review = explorer.review
-    held = {event.seq for event in review.done}
+    in_force = {event.seq for event in review.done}
     latest = review.log[::-1][offset : offset + limit]
     entries = [
         {
             "seq": event.seq,
             "at": event.at,
             "kind": event.kind,
-            "text": tell_event(event),
-            "holds": event.seq in held,
+            "text": describe_event(event),
+            "holds": event.seq in in_force,
             "carried": bool(event.payload.get("carried")),
             "clusters": _clusters_of(event),
         }
         for event in latest
     ]
-    return page_of(entries, len(review.log), offset)
+    return wrap_page(entries, len(review.log), offset)
 
 
-def tell_event(event: Event) -> str:
-    """Say in words what an action did."""
-    payload = event.payload
-    kind = event.kind
-    if kind in (UNDO, REDO):
-        return f"{kind} of action {payload['of']}"
-    if kind == "merge":
-        return f"merged clusters {', '.join(map(str, payload['groups']))}"
-    if kind == "split":
-        sizes = ", ".join(str(len(part)) for part in payload["parts"])
-        return f"split {sizes} items off cluster {payload['group']}"
-    if kind == "move":
-        where = "a new cluster" if payload["to"] is None else f"cluster {payload['to']}"
-        return f"moved {len(payload['rows'])} item{'s' * (len(payload['rows']) > 1)} to {where}"
-    if kind == "name":
-        if not payload["name"]:
-            return f"took the name of cluster {payload['group']} away"
-        return f"named cluster {payload['group']} “{payload['name']}”"
-    if kind == "junk":
-        return f"marked cluster {payload['group']} as {'' if payload['junk'] else 'no '}junk"
-    if kind == "answer":
-        effect = "merged" if "groups" in payload else "split" if "parts" in payload else ""
-        return f"answered {payload['verdict']}{', ' + effect if effect else ''}"
-    if kind == "link":
-        verdict = "same" if payload.get("must") else "different"
-        return f"kept an earlier decision: {verdict}"
-    raise SettingError(f"action {kind!r} is unknown")
+def describe_event(event: Event) -> str:
+    """Describe an action in words."""
+    if event.kind not in _DESCRIPTIONS:
+        raise SettingError(
+            f"action {event.kind!r} is unknown; use one of {', '.join(_DESCRIPTIONS)}"
+        )
+    return _DESCRIPTIONS[event.kind](event.payload)
+
+
+def _describe_split(payload: dict[str, Any]) -> str:
+    sizes = ", ".join(str(len(part)) for part in payload["parts"])
+    return f"split {sizes} items off cluster {payload['group']}"
+
+
+def _describe_move(payload: dict[str, Any]) -> str:
+    target = "a new cluster" if payload["to"] is None else f"cluster {payload['to']}"
+    return f"moved {len(payload['rows'])} item{'s' * (len(payload['rows']) > 1)} to {target}"
+
+
+def _describe_name(payload: dict[str, Any]) -> str:
+    if not payload["name"]:
+        return f"removed the name of cluster {payload['group']}"
+    return f"named cluster {payload['group']} “{payload['name']}”"
+
+
+def _describe_junk(payload: dict[str, Any]) -> str:
+    return f"marked cluster {payload['group']} as {'junk' if payload['junk'] else 'not junk'}"
+
+
+def _describe_answer(payload: dict[str, Any]) -> str:
+    effect = ", merged" if "groups" in payload else ", split" if "parts" in payload else ""
+    return f"answered {payload['verdict']}{effect}"
+
+
+_DESCRIPTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "merge": lambda payload: f"merged clusters {', '.join(map(str, payload['groups']))}",
+    "split": _describe_split,
+    "move": _describe_move,
+    "name": _describe_name,
+    "junk": _describe_junk,
+    "answer": _describe_answer,
+    "link": lambda payload: (
+        f"kept an earlier decision: {'same' if payload.get('must') else 'different'}"
+    ),
+    UNDO: lambda payload: f"undo of action {payload['of']}",
+    REDO: lambda payload: f"redo of action {payload['of']}",
+}
 
 
 def _clusters_of(event: Event) -> list[int]:

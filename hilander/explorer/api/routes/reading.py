@@ -1,4 +1,4 @@
-"""Routes that read: the JSON twin of each view, and images."""
+"""Routes that read: each view as JSON, and images."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from hilander.explorer.api.payloads import comparing, overview, points
 from hilander.explorer.api.payloads.paging import MOST_PER_PAGE
 from hilander.explorer.session.explorer import REVIEWED, Explorer
 
-Offset = Annotated[int, Query(ge=0, lt=1 << 40, description="where the page starts")]
-Limit = Annotated[int, Query(ge=1, le=MOST_PER_PAGE, description="most entries of the page")]
+Offset = Annotated[int, Query(ge=0, lt=1 << 40, description="first entry of the page")]
+Limit = Annotated[
+    int, Query(ge=1, le=MOST_PER_PAGE, description="number of entries of the page at most")
+]
 Text = Annotated[str, Query(max_length=200)]
 Whole = Annotated[int, Query(ge=0, lt=1 << 40)]
 
 
-def reading_routes(explorer: Explorer) -> APIRouter:
-    """Make the routes that change nothing."""
+def make_reading_routes(explorer: Explorer) -> APIRouter:
+    """Return the routes that change nothing."""
     router = APIRouter(prefix="/api", default_response_class=JSONResponse)
     _add_overview(router, explorer)
     _add_clusters(router, explorer)
@@ -32,18 +34,18 @@ def reading_routes(explorer: Explorer) -> APIRouter:
 def _add_overview(router: APIRouter, explorer: Explorer) -> None:
     @router.get("/overview", tags=["overview"])
     def read_overview() -> Any:
-        """Counts by level, sizes, metrics where labels are known, settings, the review."""
-        return JSONResponse(overview.overview(explorer))
+        """Counts by level, sizes, scores if labels are known, settings, state of the review."""
+        return JSONResponse(overview.describe_run(explorer))
 
     @router.get("/search", tags=["overview"])
     def read_search(q: Text = "", limit: Limit = 12) -> Any:
-        """Points by id, clusters by name or number."""
-        return JSONResponse(points.search(explorer, q, limit))
+        """Find points by id and clusters by name or number."""
+        return JSONResponse(points.search_run(explorer, q, limit))
 
     @router.get("/tree", tags=["overview"])
     def read_tree(start: Whole = 0, end: Whole | None = None, min_size: Whole = 1) -> Any:
-        """The hierarchy as an icicle: clusters as stretches of one line of points."""
-        return JSONResponse(cluster_views.icicle(explorer, start, end, min_size))
+        """The hierarchy as an icicle: each cluster is a range of one order of the points."""
+        return JSONResponse(cluster_views.build_icicle(explorer, start, end, min_size))
 
 
 def _add_clusters(router: APIRouter, explorer: Explorer) -> None:
@@ -63,74 +65,74 @@ def _add_clusters(router: APIRouter, explorer: Explorer) -> None:
         query = cluster_views.ClusterQuery(
             sort, reverse, search, min_size, max_size, state, offset, limit
         )
-        return JSONResponse(cluster_views.cluster_list(explorer.grouping(level), query))
+        return JSONResponse(cluster_views.list_clusters(explorer.grouping(level), query))
 
     @router.get("/clusters/{level}/{cluster}", tags=["clusters"])
     def read_cluster(level: str, cluster: int) -> Any:
-        """One cluster: counts, marks, identities, its place in the tree."""
-        return JSONResponse(cluster_views.cluster_detail(explorer.grouping(level), cluster))
+        """One cluster: numbers, marks, identities, the cluster above it."""
+        return JSONResponse(cluster_views.describe_cluster(explorer.grouping(level), cluster))
 
     @router.get("/clusters/{level}/{cluster}/members", tags=["clusters"])
     def read_members(level: str, cluster: int, offset: Offset = 0, limit: Limit = 60) -> Any:
-        """Its members, the densest first."""
+        """Members of a cluster: the peak, then by falling density."""
         grouping = explorer.grouping(level)
-        return JSONResponse(cluster_views.cluster_members(grouping, cluster, offset, limit))
+        return JSONResponse(cluster_views.list_members(grouping, cluster, offset, limit))
 
     @router.get("/clusters/{level}/{cluster}/parts", tags=["clusters"])
     def read_parts(
         level: str, cluster: int, at: int | None = None, offset: Offset = 0, limit: Limit = 30
     ) -> Any:
-        """The sub-clusters it was made of, with the links that joined them.
+        """The parts of a cluster, with the links that joined them.
 
-        They are clusters of the level `at`, by default the next one down that has several; -1 gives
-        the branches that hang from the peak.
+        Parts are clusters of the level `at`, by default the highest level below that has several;
+        -1 gives the branches that are linked to the peak.
         """
         grouping = explorer.grouping(level)
-        return JSONResponse(cluster_views.cluster_parts(grouping, cluster, at, offset, limit))
+        return JSONResponse(cluster_views.list_parts(grouping, cluster, at, offset, limit))
 
     @router.get("/clusters/{level}/{cluster}/nearest", tags=["clusters"])
     def read_nearest(level: str, cluster: int, limit: Limit = 12) -> Any:
-        """The other clusters that lie nearest."""
+        """The nearest other clusters, by linkage."""
         grouping = explorer.grouping(level)
-        return JSONResponse(cluster_views.nearest_clusters(grouping, cluster, limit))
+        return JSONResponse(cluster_views.list_nearest(grouping, cluster, limit))
 
 
 def _add_points(router: APIRouter, explorer: Explorer) -> None:
     @router.get("/points/{row}", tags=["points"])
     def read_point(row: int) -> Any:
-        """One point: facts, clusters, neighbours with affinity and linkage, path to its peak."""
-        return JSONResponse(points.point_detail(explorer, row))
+        """One point: columns, clusters, neighbours with affinity and linkage, path to its peak."""
+        return JSONResponse(points.describe_point(explorer, row))
 
     @router.get("/items/{row}/image", tags=["points"], response_class=Response)
     def read_image(row: int) -> Response:
         """The thumbnail of an item, as PNG."""
-        inside = 0 <= row < explorer.run.n_points
-        picture = explorer.run.images.thumbnail(row) if inside else None
+        exists = 0 <= row < explorer.run.n_points
+        picture = explorer.run.images.thumbnail(row) if exists else None
         if picture is None:
             raise HTTPException(404, "the item has no image that can be shown")
-        kept = {"cache-control": "private, max-age=86400"}
-        return Response(picture, media_type="image/png", headers=kept)
+        headers = {"cache-control": "private, max-age=86400"}
+        return Response(picture, media_type="image/png", headers=headers)
 
     @router.get("/map", tags=["map"])
     def read_map(offset: Offset = 0, limit: Limit = MOST_PER_PAGE) -> Any:
-        """The map of peaks, one page."""
-        return JSONResponse(points.map_page(explorer, offset, limit))
+        """One page of the map of peaks."""
+        return JSONResponse(points.list_map_points(explorer, offset, limit))
 
     @router.get("/map.bin", tags=["map"], response_class=Response)
     def read_map_bytes() -> Response:
-        """The whole map: columns row, x, y, cluster, level, confidence of 4 bytes an entry."""
-        return Response(points.map_bytes(explorer), media_type="application/octet-stream")
+        """The whole map: columns row, x, y, cluster, level, confidence with 4 bytes an entry."""
+        return Response(points.encode_map(explorer), media_type="application/octet-stream")
 
 
 def _add_comparison(router: APIRouter, explorer: Explorer) -> None:
     @router.get("/compare", tags=["compare"])
     def read_comparison(key: Text = "labels") -> Any:
         """The reviewed clusters against another partition: scores, counts, matrix."""
-        return JSONResponse(comparing.compare(explorer, key))
+        return JSONResponse(comparing.compare_partitions(explorer, key))
 
     @router.get("/compare/differences", tags=["compare"])
     def read_differences(
         key: Text = "labels", kind: Text = "split", offset: Offset = 0, limit: Limit = 12
     ) -> Any:
-        """What one side splits and the other merges, the largest first."""
-        return JSONResponse(comparing.differences(explorer, key, kind, offset, limit))
+        """Clusters that one partition splits and the other merges, the largest difference first."""
+        return JSONResponse(comparing.list_differences(explorer, key, kind, offset, limit))

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hilander.explorer.api.exports import export_labels, export_pairs
 from hilander.explorer.api.payloads import reviewing
-from hilander.explorer.api.payloads.overview import overview
+from hilander.explorer.api.payloads.overview import describe_run
 from hilander.explorer.api.routes.reading import Limit, Offset, Text
 from hilander.explorer.session.explorer import Explorer
 
@@ -23,7 +23,7 @@ Format = Annotated[str, Query(pattern="^(csv|json|parquet)$")]
 
 
 class Action(BaseModel):
-    """One action. What it needs depends on its kind; see the description of the route."""
+    """Arguments of an action. The description of the route lists those of each kind."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -40,37 +40,37 @@ class Action(BaseModel):
     client_key: str | None = Field(None, min_length=8, max_length=100)
 
 
-def review_routes(explorer: Explorer) -> APIRouter:
-    """Make the routes of the review."""
+def make_review_routes(explorer: Explorer) -> APIRouter:
+    """Return the routes of the review."""
     router = APIRouter(prefix="/api/review", tags=["review"], default_response_class=JSONResponse)
     _add_reading(router, explorer)
 
     @router.post("/{kind}")
     def act(kind: str, action: Action) -> Any:
-        """Do something; it is on disk when this answers.
+        """Apply an action; it is on disk when the answer is sent.
 
         - `merge` takes `groups`, two or more clusters
-        - `split` takes `group`, `parts`, lists of sub-clusters to take out, each list into one,
-          and `level`, the level of those sub-clusters
-        - `move` takes `rows` and `to`, a cluster, or no `to` for a new one
-        - `name` takes `group` and `name`, empty to take the name away
+        - `split` takes `group`, `parts` and `level`: each list of parts of that level becomes one
+          new cluster
+        - `move` takes `rows` and `to`, a cluster; without `to` the rows become a new cluster
+        - `name` takes `group` and `name`; an empty name removes the name
         - `junk` takes `group` and `junk`
         - `answer` takes `key` of a question and `verdict`: same, different or skip
         - `undo` and `redo` take nothing
 
-        A `client_key` names the request: sent again with the same key it is not done again.
+        A `client_key` identifies the request: a second request with the same key changes nothing.
         """
         body = action.model_dump(exclude_none=True, exclude={"client_key"})
-        made_before = explorer.review.state.next_group
+        first_new = explorer.review.state.next_group
         event = explorer.act(kind, body, action.client_key)
         state = explorer.review.state
         return JSONResponse(
             {
                 "seq": event.seq,
                 "kind": event.kind,
-                "text": reviewing.tell_event(event),
-                "new_clusters": list(range(made_before, state.next_group)),
-                "review": overview(explorer)["review"],
+                "text": reviewing.describe_event(event),
+                "new_clusters": list(range(first_new, state.next_group)),
+                "review": describe_run(explorer)["review"],
             }
         )
 
@@ -80,17 +80,17 @@ def review_routes(explorer: Explorer) -> APIRouter:
 def _add_reading(router: APIRouter, explorer: Explorer) -> None:
     @router.get("/queue")
     def read_queue(kind: Text = "merge", offset: Offset = 0, limit: Limit = 10) -> Any:
-        """Open questions: doubtful merges, or clusters that look like one identity (pair)."""
-        return JSONResponse(reviewing.queue_page(explorer, kind, offset, limit))
+        """Open questions: doubtful merges (merge) or merge candidates (pair)."""
+        return JSONResponse(reviewing.list_questions(explorer, kind, offset, limit))
 
     @router.get("/log")
     def read_log(offset: Offset = 0, limit: Limit = 50) -> Any:
-        """What was done, the latest first."""
-        return JSONResponse(reviewing.log_page(explorer, offset, limit))
+        """The log of actions, the latest first."""
+        return JSONResponse(reviewing.list_events(explorer, offset, limit))
 
     @router.get("/conflicts")
     def read_conflicts() -> Any:
-        """What could not be carried over from an earlier clustering."""
+        """Decisions that could not be carried over from an earlier clustering."""
         return JSONResponse({"items": explorer.carried_conflicts()})
 
     @router.get("/export/pairs", response_class=Response)
