@@ -53,7 +53,7 @@ def gather_classifier(look: EdgeClassifier, theirs: Sequence[EdgeClassifier], ha
     that it says what it said. Only evidence beyond the farthest that counts may be cut elsewhere.
     """
     centre, scale = theirs[0].centre, theirs[0].scale
-    look.adapt(centre.clone(), scale.clone())
+    look.set_scaling(centre.clone(), scale.clone())
     with torch.no_grad():
         for at, (number, member) in enumerate(hand):
             own = theirs[number]

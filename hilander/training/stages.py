@@ -16,6 +16,7 @@ from hilander.arrays.rows import FloatArray, IntArray
 from hilander.engines.threads import open_workers
 from hilander.learning.checkpoint import Checkpoint
 from hilander.learning.device import choose_device, one_thread
+from hilander.learning.loop import Run
 
 Item = TypeVar("Item")
 
@@ -47,6 +48,10 @@ class Stages:
             if self.halt.is_set():
                 raise InterruptedError("training was halted")
             yield item
+
+    def run(self, name: str) -> Run:
+        """Checkpoint, progress bar and halt of a stage."""
+        return Run(self.checkpoint(name), name if self.verbose else None, self.watch)
 
     def checkpoint(self, name: str) -> Checkpoint | None:
         """The checkpoint of a stage, or None if none are kept."""

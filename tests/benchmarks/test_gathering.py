@@ -16,7 +16,7 @@ def make_networks(settings):
             for super_nodes in (False, True):
                 for look in one.classifiers(super_nodes=super_nodes):
                     width = len(look.centre)
-                    look.adapt(torch.randn(width) / 4, 0.5 + torch.rand(width))
+                    look.set_scaling(torch.randn(width) / 4, 0.5 + torch.rand(width))
     return networks
 
 

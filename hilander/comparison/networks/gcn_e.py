@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from hilander.arrays.rows import FloatArray, IntArray
-from hilander.comparison.networks.gcn_v import GcnSettings, descend, reflect_axes
 from hilander.comparison.networks.subgraphs import (
     SubgraphNetwork,
     Subgraphs,
@@ -15,10 +14,11 @@ from hilander.comparison.networks.subgraphs import (
     linkage_loss,
     show_subgraphs,
 )
+from hilander.comparison.networks.training import GcnSettings, reflect_axes, train_on_examples
 from hilander.graph.knn_graph import KnnGraph
 
 NEAR = 5  # a candidate is joined to those of its nearest neighbours that are candidates too
-_BLOCK = 512
+_BLOCK = 512  # sub-graphs at a time, to bound the memory
 
 
 def build_candidate_subgraphs(
@@ -84,8 +84,8 @@ def train_gcn_e(
         target = torch.from_numpy(same.astype(np.float32))
         return linkage_loss(logits, target, torch.from_numpy(graphs.real))
 
-    descend(network, batch_loss, len(examples), settings)
-    return network.eval()
+    train_on_examples(network, batch_loss, len(examples), settings)
+    return network
 
 
 def predict_candidate_linkage(

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from hilander.arrays.rows import BoolArray, FloatArray, IntArray
-from hilander.comparison.networks.gcn_v import GcnSettings, descend, reflect_axes
 from hilander.comparison.networks.subgraphs import (
     SubgraphNetwork,
     Subgraphs,
@@ -17,9 +16,10 @@ from hilander.comparison.networks.subgraphs import (
     linkage_loss,
     show_subgraphs,
 )
+from hilander.comparison.networks.training import GcnSettings, reflect_axes, train_on_examples
 from hilander.graph.knn_graph import KnnGraph
 
-_BLOCK = 512
+_BLOCK = 512  # sub-graphs at a time, to bound the memory
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ def train_l_gcn(
         counted = torch.from_numpy(graphs.real[:, :hop])
         return linkage_loss(logits, torch.from_numpy(same.astype(np.float32)), counted)
 
-    descend(network, batch_loss, len(features), settings)
-    return network.eval()
+    train_on_examples(network, batch_loss, len(features), settings)
+    return network
 
 
 def predict_pivot_linkage(

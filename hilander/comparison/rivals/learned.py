@@ -35,8 +35,8 @@ class Connected:
 
 def fit_l_gcn(problem: Problem, labels: IntArray, params: Params) -> SubgraphNetwork:
     """Train L-GCN."""
-    from hilander.comparison.networks.gcn_v import GcnSettings
     from hilander.comparison.networks.l_gcn import PivotShape, train_l_gcn
+    from hilander.comparison.networks.training import GcnSettings
 
     settings = GcnSettings(_L_GCN_EPOCHS, 64, learning_rate=2e-3, seed=problem.seed)
     return train_l_gcn(problem.features, problem.graph, labels, settings, PivotShape())
@@ -102,7 +102,8 @@ def propagate_links(
 
 def fit_gcn_v(problem: Problem, labels: IntArray, params: Params) -> GcnV:
     """Train GCN-V."""
-    from hilander.comparison.networks.gcn_v import GcnSettings, train_gcn_v
+    from hilander.comparison.networks.gcn_v import train_gcn_v
+    from hilander.comparison.networks.training import GcnSettings
 
     graph = problem.neighbours(params["k"])
     settings = GcnSettings(_GCN_V_EPOCHS, seed=problem.seed)
@@ -136,7 +137,8 @@ def follow_confidence(problem: Problem, state: Connected, params: Params) -> Int
 def fit_gcn_ve(problem: Problem, labels: IntArray, params: Params) -> tuple[Any, Any]:
     """Train GCN-V, then GCN-E on the candidates that GCN-V's confidence gives."""
     from hilander.comparison.networks.gcn_e import train_gcn_e
-    from hilander.comparison.networks.gcn_v import GcnSettings, estimate_confidence
+    from hilander.comparison.networks.gcn_v import estimate_confidence
+    from hilander.comparison.networks.training import GcnSettings
 
     graph = problem.neighbours(params["k"])
     vertex = fit_gcn_v(problem, labels, params)

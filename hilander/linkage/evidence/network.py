@@ -195,7 +195,7 @@ class EdgeClassifier(nn.Module):
             x = layer.of(member, x) if isinstance(layer, EnsembleLinear) else layer(x)
         return self.last.of(member, x).squeeze(-1)
 
-    def adapt(self, centre: Tensor, scale: Tensor) -> None:
+    def set_scaling(self, centre: Tensor, scale: Tensor) -> None:
         """Take the mean and spread of the training evidence, each of shape (width,)."""
         self.centre = centre
         self.scale = scale

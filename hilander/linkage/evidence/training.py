@@ -1,23 +1,23 @@
-"""Training one look of an evidence network: AdamW on edges drawn from many episodes."""
+"""Training of one edge classifier: AdamW on edges drawn from many episodes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from numbers import Integral
 from threading import Lock
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from hilander.arrays.rows import BoolArray, FloatArray
 from hilander.errors import SettingError
-from hilander.learning.checkpoint import Checkpoint, EpochRecord
+from hilander.learning.checkpoint import EpochRecord
 from hilander.learning.device import choose_device
+from hilander.learning.loop import Run, Schedule, Task, train, warm_up_then_cosine
 from hilander.linkage.evidence.network import (
     EdgeClassifier,
     EvidenceNetwork,
@@ -25,12 +25,11 @@ from hilander.linkage.evidence.network import (
     edge_loss,
 )
 
-Watch = Callable[[Iterable[Any]], Iterator[Any]]  # gives what it is given, or raises
-_STEPS_PER_EPOCH = 50
-_WARM_UP = 0.1  # share of the steps in which the rate rises
-_LEAST_SPREAD = 1e-3
-_ONE_AT_A_TIME = Lock()  # torch draws first weights from one generator for all threads
-_FINE_TUNING_EPOCHS, _FINE_TUNING_RATE = 0.5, 0.25  # shares of those from nothing
+_STEPS_PER_EPOCH = 50  # steps between two checkpoints; batches are drawn, not passed through
+_LEAST_SCALE = 1e-3  # added to standard deviations, so that a constant feature is not divided by 0
+_INIT_LOCK = Lock()  # torch draws initial weights from one generator for all threads
+_FINE_TUNING_EPOCHS = 0.5  # share of the epochs of a training from random weights
+_FINE_TUNING_RATE = 0.25  # share of the learning rate of a training from random weights
 
 
 @dataclass(frozen=True)
@@ -40,17 +39,17 @@ class EvidenceLearning:
     Parameters
     ----------
     epochs : int
-        Of 50 steps each, for each look.
+        Epochs of 50 steps, for each edge classifier.
     batch_size : int
         Edges in a step, for each member.
     learning_rate : float
-        Highest rate; it rises for a tenth of the steps and falls along a cosine.
+        Highest rate. The rate rises for a tenth of the steps, then falls along a cosine.
     weight_decay : float
     noise : float
-        Standard deviation of the noise on standardised evidence. A network that has seen every
-        edge a little otherwise is careful where the data are unlike the training set.
+        Standard deviation of the noise added to standardised edge features. It makes the
+        classifier less certain where the data differ from the training set.
     most_points : int
-        Points of the largest made-up episode.
+        Points of the largest synthetic episode.
     """
 
     epochs: int = 24
@@ -65,7 +64,7 @@ class EvidenceLearning:
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < 1:
                 raise SettingError(f"{name}={value!r} must be a whole number >= 1")
-            object.__setattr__(self, name, int(value))  # a numpy integer has no place in JSON
+            object.__setattr__(self, name, int(value))  # JSON cannot hold a numpy integer
         if not 0 < self.learning_rate < math.inf:
             raise SettingError(f"learning_rate={self.learning_rate!r} must be above 0")
         for name in ("weight_decay", "noise"):
@@ -81,9 +80,9 @@ class Examples:
     ----------
     edge_features : ndarray of shape (n_nodes, k, width)
     same : ndarray of shape (n_nodes, k), bool
-        Whether both ends are one identity.
+        Whether both ends are of one identity.
     weight : float
-        How much the episode counts.
+        Factor of the probability that an edge of this episode is drawn.
     """
 
     edge_features: FloatArray
@@ -92,14 +91,14 @@ class Examples:
 
 
 def make_evidence_network(settings: EvidenceSettings, seed: int) -> EvidenceNetwork:
-    """Build a network whose first weights depend on the seed alone."""
-    with _ONE_AT_A_TIME, torch.random.fork_rng():
+    """Build a network whose initial weights depend on the seed alone."""
+    with _INIT_LOCK, torch.random.fork_rng():
         torch.manual_seed(seed)
         return EvidenceNetwork(settings)
 
 
 def for_fine_tuning(settings: EvidenceLearning) -> EvidenceLearning:
-    """Settings to train a trained network further: fewer steps, at a lower rate."""
+    """Settings to train a trained network further: fewer epochs at a lower rate."""
     epochs = math.ceil(settings.epochs * _FINE_TUNING_EPOCHS)
     return replace(
         settings, epochs=epochs, learning_rate=settings.learning_rate * _FINE_TUNING_RATE
@@ -113,123 +112,111 @@ def train_classifier(
     *,
     seed: int,
     device: str = "auto",
-    checkpoint: Checkpoint | None = None,
-    progress: str | None = None,
     fit_scaling: bool = True,
-    watch: Watch = iter,
+    run: Run | None = None,
 ) -> list[EpochRecord]:
-    """Train one look in place and give its history.
+    """Train one edge classifier in place and give its history.
 
-    An episode is drawn by the root of its number of nodes, then an edge of it: large ones do not
-    drown the small. Every draw of an epoch comes from (seed, epoch), so a killed run goes on from
-    its checkpoint to the same weights.
+    Every random choice of an epoch is drawn from (seed, epoch). A run that was interrupted and
+    continued from its checkpoint therefore ends with the same weights as one that was not.
 
     Parameters
     ----------
-    look : Look
+    classifier : EdgeClassifier
     examples : sequence of Examples
     settings : EvidenceLearning
     seed : int
     device : str
-    checkpoint : Checkpoint, optional
-    progress : str, optional
-        Name of the progress bar; None for no bar.
     fit_scaling : bool
-        Measure mean and spread of the evidence. A look that was trained before keeps its own, for
-        its weights are made for them.
-    watch : callable (epochs) -> iterator
-        Is asked for each epoch, and may raise to end the training.
+        Measure mean and standard deviation of the edge features. A classifier that was trained
+        before keeps its own, because its weights depend on them.
+    run : Run, optional
+        Checkpoint, progress bar and halt.
 
     Returns
     -------
     history : list of dict with keys epoch, loss, learning_rate
     """
-    place = choose_device(device)
-    evidence, same = _stack(examples, place)
-    classifier.to(place).train()
+    task = EdgeTask(classifier.to(choose_device(device)), examples, settings, seed)
     if fit_scaling:
-        classifier.adapt(evidence.mean(dim=0), evidence.std(dim=0) + _LEAST_SPREAD)
+        features = task.edge_features
+        classifier.set_scaling(features.mean(dim=0), features.std(dim=0) + _LEAST_SCALE)
     optimizer = torch.optim.AdamW(
         classifier.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
     )
-    history = checkpoint.restore(classifier, optimizer) if checkpoint else []
-    epochs = tqdm(
-        range(len(history), settings.epochs),
-        initial=len(history),
-        total=settings.epochs,
-        desc=progress,
-        unit="epoch",
-        disable=None if progress else True,
-    )
-    for epoch in watch(epochs):
-        record = {"epoch": epoch}
-        record |= _train_epoch(
-            classifier, optimizer, (evidence, same), _Draw(examples), settings, (seed, epoch)
-        )
-        history.append(record)
-        if checkpoint:
-            checkpoint.keep(classifier, optimizer, history)
-    classifier.eval()
-    return history
+    schedule = Schedule(settings.epochs, settings.learning_rate, warm_up_then_cosine)
+    return train(task, optimizer, schedule, run)
 
 
-class _Draw:
-    """Draws edges of many episodes laid end to end."""
+class EdgeTask(Task[Tensor]):
+    """Whether the two ends of an edge are of one identity; a batch holds numbers of edges.
+
+    Parameters
+    ----------
+    network : EdgeClassifier
+    examples : sequence of Examples
+    settings : EvidenceLearning
+    seed : int
+    """
+
+    network: EdgeClassifier
+
+    def __init__(
+        self,
+        network: EdgeClassifier,
+        examples: Sequence[Examples],
+        settings: EvidenceLearning,
+        seed: int,
+    ) -> None:
+        super().__init__(network)
+        self.settings, self.seed, self.sampler = settings, seed, EdgeSampler(examples)
+        device, width = network.centre.device, examples[0].edge_features.shape[-1]
+        features = np.concatenate([one.edge_features.reshape(-1, width) for one in examples])
+        same = np.concatenate([one.same.ravel() for one in examples]).astype(np.float32)
+        self.edge_features = torch.from_numpy(features).to(device)  # (n_edges, width)
+        self.same = torch.from_numpy(same).to(device)  # (n_edges,)
+        self._noise = torch.Generator(device)
+
+    def open_epoch(self, epoch: int) -> AbstractContextManager[Sequence[Tensor]]:
+        """Draw edges; each member has its own, so that members differ by more than first weights.
+
+        A batch has shape (members, batch_size).
+        """
+        rng = np.random.default_rng((self.seed, epoch))
+        self._noise.manual_seed(int(rng.integers(2**31)))
+        shape = (self.network.members, self.settings.batch_size)
+        batches = [self.sampler.draw(math.prod(shape), rng) for _ in range(_STEPS_PER_EPOCH)]
+        return nullcontext([edges.view(shape) for edges in batches])
+
+    def losses(self, batch: Tensor) -> dict[str, Tensor]:
+        """Cross-entropy of the members' logits, on edge features with noise."""
+        edges = batch.ravel().to(self.edge_features.device)
+        features = self.edge_features.index_select(0, edges).view(*batch.shape, -1)
+        noise = torch.empty_like(features[0]).normal_(generator=self._noise)
+        features += self.settings.noise * self.network.scale * noise
+        logits = self.network.member_logits(features)
+        return {"loss": edge_loss(logits, self.same[edges].view_as(logits))}
+
+
+class EdgeSampler:
+    """Draws edges of several episodes, numbered from the first edge of the first to the last.
+
+    An episode is drawn with a probability proportional to its weight and the square root of its
+    number of nodes, so that large episodes do not dominate. Then one of its edges is drawn.
+
+    Parameters
+    ----------
+    examples : sequence of Examples
+    """
 
     def __init__(self, examples: Sequence[Examples]) -> None:
         self.size = np.array([one.same.size for one in examples])
         self.start = np.cumsum(self.size) - self.size
         root = np.array([one.weight * math.sqrt(len(one.same)) for one in examples])
-        self.share = root / root.sum()
+        self.probability = root / root.sum()
 
-    def __call__(self, count: int, rng: np.random.Generator) -> Tensor:
-        episode = rng.choice(len(self.size), size=count, p=self.share)
+    def draw(self, count: int, rng: np.random.Generator) -> Tensor:
+        """Numbers of `count` edges, with replacement, shape (count,), int64."""
+        episode = rng.choice(len(self.size), size=count, p=self.probability)
         edge = (rng.random(count) * self.size[episode]).astype(np.int64)
         return torch.from_numpy(self.start[episode] + edge)
-
-
-def _stack(examples: Sequence[Examples], place: torch.device) -> tuple[Tensor, Tensor]:
-    width = examples[0].edge_features.shape[-1]
-    evidence = np.concatenate([one.edge_features.reshape(-1, width) for one in examples])
-    same = np.concatenate([one.same.ravel() for one in examples]).astype(np.float32)
-    return torch.from_numpy(evidence).to(place), torch.from_numpy(same).to(place)
-
-
-def _train_epoch(
-    classifier: EdgeClassifier,
-    optimizer: torch.optim.Optimizer,
-    edges: tuple[Tensor, Tensor],
-    draw: _Draw,
-    settings: EvidenceLearning,
-    seed: tuple[int, int],
-) -> EpochRecord:
-    rng = np.random.default_rng(seed)
-    evidence, same = edges
-    chance = torch.Generator(evidence.device).manual_seed(int(rng.integers(2**31)))
-    total, rate = 0.0, 0.0
-    for step in range(_STEPS_PER_EPOCH):
-        done = (seed[1] + step / _STEPS_PER_EPOCH) / settings.epochs
-        rate = settings.learning_rate * rise_and_fall(done)
-        for group in optimizer.param_groups:
-            group["lr"] = rate
-        # Other edges for each member, so that their mean is of more than first weights.
-        batch = draw(classifier.members * settings.batch_size, rng).to(evidence.device)
-        seen = evidence.index_select(0, batch)
-        seen = seen.view(classifier.members, settings.batch_size, -1)
-        seen += (
-            settings.noise * classifier.scale * torch.empty_like(seen[0]).normal_(generator=chance)
-        )
-        logits = classifier.member_logits(seen)
-        loss = edge_loss(logits, same[batch].view_as(logits))
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        total += loss.item()
-    return {"loss": total / _STEPS_PER_EPOCH, "learning_rate": rate}
-
-
-def rise_and_fall(share_done: float) -> float:
-    """A rate that rises along a line for a tenth of the time and falls along a cosine."""
-    if share_done < _WARM_UP:
-        return 0.04 + 0.96 * share_done / _WARM_UP
-    return 0.5 * (1 + math.cos(math.pi * (share_done - _WARM_UP) / (1 - _WARM_UP)))

@@ -1,9 +1,9 @@
-"""The training loop: batches of nodes, SGD with cosine annealing, a checkpoint each epoch."""
+"""Training of LANDER: batches of nodes, SGD with cosine annealing."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, Literal, get_args
@@ -11,12 +11,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from hilander.arrays.rows import IntArray
-from hilander.errors import ModelError, SettingError, check_choice
-from hilander.learning.checkpoint import Checkpoint, EpochRecord
+from hilander.errors import SettingError, check_choice
+from hilander.learning.checkpoint import EpochRecord
 from hilander.learning.device import choose_device
+from hilander.learning.loop import Run, Schedule, Task, cosine, train
 from hilander.linkage.paper.batches import gather_neighbourhood
 from hilander.linkage.paper.examples import TrainingGraph
 from hilander.linkage.paper.lander import Lander
@@ -26,6 +26,7 @@ from hilander.linkage.paper.settings import NetworkSettings
 Optimizer = Literal["sgd", "adamw"]
 OPTIMIZERS: tuple[str, ...] = get_args(Optimizer)
 Validate = Callable[[Lander], EpochRecord]
+LanderBatch = tuple[int, IntArray]  # number of a graph, and some of its nodes
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,16 @@ class LearningSettings:
         Of SGD.
     weight_decay : float
     clip_norm : float
-        Longest gradient, without which SGD at the paper's rate can run away on small batches; 0
-        for no limit, as in the released code.
+        Largest norm of the gradient; 0 for no limit, as in the released code. Without a limit,
+        SGD at the paper's learning rate can diverge on small batches.
     loss : LossSettings
     hierarchies : tuple of (k, levels)
         Neighbours and number of levels of each training hierarchy.
     as_released : bool
-        Training hierarchies like the released code's: links by similarity, labels not checked.
+        Build the training hierarchies as the released code does: links by similarity alone,
+        without regard to the labels.
     validate_every : int
-        Epochs between looks at the validation identities, 0 for none.
+        Epochs between two scores on the validation identities; 0 for none.
     """
 
     epochs: int = 250
@@ -74,7 +76,7 @@ class LearningSettings:
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < 1:
                 raise SettingError(f"{name}={value!r} must be a whole number >= 1")
-            object.__setattr__(self, name, int(value))  # a numpy integer has no place in JSON
+            object.__setattr__(self, name, int(value))  # JSON cannot hold a numpy integer
         if not self.hierarchies or any(min(pair) < 1 for pair in self.hierarchies):
             raise SettingError(
                 f"hierarchies={self.hierarchies!r} must be pairs (k, levels), each >= 1"
@@ -84,14 +86,14 @@ class LearningSettings:
 
 
 def learning_from_dict(values: Mapping[str, Any]) -> LearningSettings:
-    """Rebuild settings from what `dataclasses.asdict` gave, after a trip through JSON."""
+    """Rebuild settings from the result of `dataclasses.asdict`, also after it was JSON."""
     loss = LossSettings(**values["loss"])
     pairs = tuple((int(k), int(levels)) for k, levels in values["hierarchies"])
     return LearningSettings(**{**values, "loss": loss, "hierarchies": pairs})
 
 
 def make_network(settings: NetworkSettings, seed: int) -> Lander:
-    """Build a network whose first weights depend on the seed alone."""
+    """Build a network whose initial weights depend on the seed alone."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         return Lander(settings)
@@ -104,14 +106,13 @@ def train_network(
     *,
     seed: int = 0,
     device: str = "auto",
-    checkpoint: Checkpoint | None = None,
     validate: Validate | None = None,
-    progress: str | None = None,
+    run: Run | None = None,
 ) -> list[EpochRecord]:
     """Train a network in place and give its history.
 
-    Every random choice of an epoch is drawn from (seed, epoch), so a run that was killed goes on
-    from its checkpoint to the same weights as one that was not.
+    Every random choice of an epoch is drawn from (seed, epoch). A run that was interrupted and
+    continued from its checkpoint therefore ends with the same weights as one that was not.
 
     Parameters
     ----------
@@ -120,12 +121,10 @@ def train_network(
     settings : LearningSettings
     seed : int
     device : str
-    checkpoint : Checkpoint, optional
-        Where each epoch's end is kept, and where a killed run is taken up.
     validate : callable network -> dict, optional
-        Its result joins the record of every `validate_every`-th epoch.
-    progress : str, optional
-        Name of the progress bar; None for no bar.
+        Its result is added to the record of every `validate_every`-th epoch.
+    run : Run, optional
+        Checkpoint, progress bar and halt.
 
     Returns
     -------
@@ -134,87 +133,78 @@ def train_network(
     """
     place = choose_device(device)
     network.to(place)
-    graphs = [graph.to(place) for graph in graphs]
-    optimizer = make_optimizer(network, settings)
-    history = checkpoint.restore(network, optimizer) if checkpoint else []
-
-    epochs = range(len(history), settings.epochs)
-    bar = tqdm(
-        epochs,
-        initial=len(history),
-        total=settings.epochs,
-        desc=progress,
-        unit="epoch",
-        disable=None if progress else True,
-    )
-    for epoch in bar:
-        record = train_epoch(network, graphs, optimizer, settings, (seed, epoch))
-        if validate and is_due(epoch, settings):
-            record |= validate(network)
-        history.append({"epoch": epoch, **record})
-        if checkpoint:
-            checkpoint.keep(network, optimizer, history)
-        bar.set_postfix(loss=f"{record['loss']:.4f}")
-    return history
+    task = LanderTask(network, [graph.to(place) for graph in graphs], settings, seed, validate)
+    schedule = Schedule(settings.epochs, settings.learning_rate, cosine, settings.clip_norm)
+    return train(task, make_optimizer(network, settings), schedule, run)
 
 
-def is_due(epoch: int, settings: LearningSettings) -> bool:
-    """Whether an epoch ends with a look at the validation identities."""
-    return settings.validate_every > 0 and (epoch + 1) % settings.validate_every == 0
+class LanderTask(Task[LanderBatch]):
+    """Linkage and density of the nodes of level graphs.
 
+    Parameters
+    ----------
+    network : Lander
+    graphs : sequence of TrainingGraph
+    settings : LearningSettings
+    seed : int
+    validate : callable network -> dict, optional
+    """
 
-def train_epoch(
-    network: Lander,
-    graphs: Sequence[TrainingGraph],
-    optimizer: torch.optim.Optimizer,
-    settings: LearningSettings,
-    seed: tuple[int, int],
-) -> EpochRecord:
-    """One pass over every node of every graph; gives the mean losses, weighed by nodes."""
-    rng = np.random.default_rng(seed)
-    batches = plan_epoch(graphs, settings.batch_size, rng)
-    generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
-    layers = network.settings.layers
-    network.train()
-    sums, n_seen, rate = np.zeros(2), 0, 0.0
-    with torch.random.fork_rng():
-        torch.manual_seed(int(rng.integers(2**62)))  # for dropout
-        for step, (number, rows) in enumerate(batches):
-            rate = anneal(settings, (seed[1] + step / len(batches)) / settings.epochs)
-            set_rate(optimizer, rate)
-            graph = graphs[number]
-            nodes = torch.from_numpy(rows).to(graph.x.device)
-            batch = gather_neighbourhood(graph.neighbours, graph.targets.affinity, nodes, layers)
-            logits: Tensor = network(graph.x, batch)
-            loss = lander_loss(logits, graph.targets_of(nodes), settings.loss, generator)
-            optimizer.zero_grad(set_to_none=True)
-            loss.total.backward()  # type: ignore[no-untyped-call]
-            if settings.clip_norm > 0:
-                torch.nn.utils.clip_grad_norm_(network.parameters(), settings.clip_norm)
-            optimizer.step()
-            sums += len(rows) * np.array([loss.connectivity.item(), loss.density.item()])
-            n_seen += len(rows)
-    connectivity, density = (float(value) for value in sums / n_seen)
-    if not math.isfinite(connectivity + density):
-        raise ModelError(
-            f"the loss is {connectivity + density} after epoch {seed[1]}, training ran away; "
-            f"use a learning_rate below {settings.learning_rate:g}"
+    network: Lander
+
+    def __init__(
+        self,
+        network: Lander,
+        graphs: Sequence[TrainingGraph],
+        settings: LearningSettings,
+        seed: int,
+        validate: Validate | None = None,
+    ) -> None:
+        super().__init__(network)
+        self.graphs, self.settings, self.seed = graphs, settings, seed
+        self._validate = validate
+        self._balancing = torch.Generator()
+
+    @contextmanager
+    def open_epoch(self, epoch: int) -> Iterator[Sequence[LanderBatch]]:
+        """Every node of every graph once, in random order; dropout has its own random numbers."""
+        rng = np.random.default_rng((self.seed, epoch))
+        batches = plan_epoch(self.graphs, self.settings.batch_size, rng)
+        self._balancing.manual_seed(int(rng.integers(2**62)))
+        with torch.random.fork_rng():
+            torch.manual_seed(int(rng.integers(2**62)))  # for dropout
+            yield batches
+
+    def losses(self, batch: LanderBatch) -> dict[str, Tensor]:
+        """Connectivity and density loss (eq. 8 is their sum)."""
+        number, rows = batch
+        graph = self.graphs[number]
+        nodes = torch.from_numpy(rows).to(graph.x.device)
+        hops = gather_neighbourhood(
+            graph.neighbours, graph.targets.affinity, nodes, self.network.settings.layers
         )
-    return {
-        "loss": connectivity + density,
-        "connectivity_loss": connectivity,
-        "density_loss": density,
-        "learning_rate": rate,
-    }
+        logits: Tensor = self.network(graph.x, hops)
+        loss = lander_loss(logits, graph.targets_of(nodes), self.settings.loss, self._balancing)
+        return {"connectivity_loss": loss.connectivity, "density_loss": loss.density}
+
+    def weight(self, batch: LanderBatch) -> float:
+        """Number of nodes of the batch."""
+        return len(batch[1])
+
+    def validate(self, epoch: int) -> EpochRecord:
+        """Validation scores of every `validate_every`-th epoch."""
+        every = self.settings.validate_every
+        is_due = every > 0 and (epoch + 1) % every == 0
+        return self._validate(self.network) if self._validate and is_due else {}
 
 
 def plan_epoch(
     graphs: Sequence[TrainingGraph], batch_size: int, rng: np.random.Generator
-) -> list[tuple[int, IntArray]]:
+) -> list[LanderBatch]:
     """Every node of every graph once, in batches of one graph each, in random order.
 
-    Identities are shuffled and their nodes kept together: neighbours are mostly of one identity,
-    so a batch then needs the encodings of few nodes beyond its own.
+    Identities are shuffled, and the nodes of an identity stay together. Neighbours are mostly of
+    one identity, so a batch needs the encodings of few nodes besides its own.
 
     Parameters
     ----------
@@ -243,14 +233,3 @@ def make_optimizer(network: Lander, settings: LearningSettings) -> torch.optim.O
     if settings.optimizer == "adamw":
         return torch.optim.AdamW(weights, rate, weight_decay=decay)
     raise SettingError(f"optimizer={settings.optimizer!r} is not known; use sgd or adamw")
-
-
-def anneal(settings: LearningSettings, share_done: float) -> float:
-    """Cosine annealing from the base rate to zero."""
-    return settings.learning_rate * 0.5 * (1 + math.cos(math.pi * min(share_done, 1.0)))
-
-
-def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """Set the learning rate of every group."""
-    for group in optimizer.param_groups:
-        group["lr"] = rate

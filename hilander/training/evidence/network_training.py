@@ -130,10 +130,8 @@ def train_both_stages(
             learning,
             seed=plan.seed,
             device=plan.device,
-            checkpoint=stages.checkpoint(stage),
-            progress=stage if stages.verbose else None,
             fit_scaling=plan.start is None,
-            watch=stages.watch,
+            run=stages.run(stage),
         )
         history += [{"classifier": stage, **record} for record in records]
         if classifier is classifiers[0]:

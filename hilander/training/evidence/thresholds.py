@@ -10,9 +10,9 @@ import numpy as np
 
 from hilander.hierarchy.rules import Rules
 from hilander.knn.search import build_knn_graph
+from hilander.learning.loop import Watch
 from hilander.linkage.evidence.network import EvidenceNetwork
 from hilander.linkage.evidence.scorer import EvidenceScorer
-from hilander.linkage.evidence.training import Watch
 from hilander.synthetic.episodes import Episode, Sizes, resample_identities
 from hilander.synthetic.identity_bootstrap import IdentityBootstrap
 from hilander.training.validation import ValidationSet, score_rules

@@ -137,9 +137,8 @@ def train_on(
         plan.learning,
         seed=plan.seed,
         device=plan.device,
-        checkpoint=stages.checkpoint(stage),
         validate=search,
-        progress=stage if stages.verbose else None,
+        run=stages.run(stage),
     )
     return network.eval(), history
 

@@ -77,7 +77,7 @@ def test_a_look_standardises_before_it_judges():
     rng = np.random.default_rng(0)
     standard = torch.from_numpy(rng.normal(size=(20, 3)).astype(np.float32))
     before = classifier(standard)
-    classifier.adapt(centre, scale)
+    classifier.set_scaling(centre, scale)
     torch.testing.assert_close(classifier(standard * scale + centre), before, atol=1e-4, rtol=1e-4)
     assert torch.equal(classifier.state_dict()["centre"], centre)
     assert torch.equal(classifier.state_dict()["scale"], scale)
@@ -269,7 +269,7 @@ def test_the_network_for_few_points_is_read_back_too(unlike, tmp_path):
 
 def test_a_network_is_read_back_bit_by_bit(network, points, tmp_path):
     first, _ = network.classifiers(super_nodes=False)
-    first.adapt(torch.rand(len(first.centre)), torch.rand(len(first.scale)) + 0.5)
+    first.set_scaling(torch.rand(len(first.centre)), torch.rand(len(first.scale)) + 0.5)
     write_model(StoredModel(network, {}, {}), tmp_path)
     again = read_model(tmp_path).network
     assert isinstance(again, EvidenceNetwork)

@@ -249,7 +249,7 @@ def test_training_leaves_the_evidence_as_it_was(examples):
 
 def test_a_trained_look_keeps_its_mean_and_spread_when_it_learns_more(examples):
     classifier = fresh_look()
-    classifier.adapt(torch.full((WIDTH,), 2.0), torch.full((WIDTH,), 3.0))
+    classifier.set_scaling(torch.full((WIDTH,), 2.0), torch.full((WIDTH,), 3.0))
     before = state(classifier)
     train_classifier(classifier, examples, SETTINGS, seed=0, anew=False)
     after = state(classifier)
