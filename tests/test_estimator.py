@@ -446,11 +446,11 @@ def test_it_says_what_it_decided_only_when_asked(capsys):
 
 
 def test_a_fit_that_was_interrupted_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
-    from hilander.linkage.paper import training as learning
+    from hilander.learning import loop
 
     X, y = make_identities(n_identities=15, size=6, dim=8, seed=0)
     whole = quick(epochs=4).fit(X, y)
-    real, calls = learning.train_epoch, []
+    real, calls = loop.train_epoch, []
 
     def strike(*arguments):
         calls.append(arguments)
@@ -459,7 +459,7 @@ def test_a_fit_that_was_interrupted_goes_on_from_its_checkpoint(tmp_path, monkey
         return real(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(learning, "train_epoch", strike)
+        patch.setattr(loop, "train_epoch", strike)
         with pytest.raises(KeyboardInterrupt):
             quick(epochs=4).fit(X, y, checkpoint=tmp_path / "kept")
     assert list((tmp_path / "kept").iterdir())

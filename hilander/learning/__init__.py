@@ -1,1 +1,1 @@
-"""Training networks: one loop, its checkpoints, the device."""
+"""Training of networks: the loop, its checkpoints, and the device."""

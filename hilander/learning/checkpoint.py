@@ -1,4 +1,4 @@
-"""Checkpoints: one file that is always whole, from which a killed run goes on."""
+"""Checkpoints: one file, written atomically, from which an interrupted run continues."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Checkpoint:
     Parameters
     ----------
     path : Path
-        A safetensors file: weights, the optimizer's memory, and the history in its header.
+        A safetensors file: weights, the optimizer's state, and the history in its header.
     fingerprint : str
-        Of data and settings. A checkpoint of another run is not taken up.
+        Digest of data and settings. A checkpoint with another fingerprint is ignored.
     """
 
     path: Path
@@ -34,7 +34,7 @@ class Checkpoint:
     def keep(
         self, network: nn.Module, optimizer: torch.optim.Optimizer, history: list[EpochRecord]
     ) -> None:
-        """Write the state in place of the last one, whole or not at all."""
+        """Replace the file by the present state, completely or not at all."""
         from safetensors.torch import save
 
         tensors = {f"network/{key}": value for key, value in network.state_dict().items()}
@@ -42,11 +42,11 @@ class Checkpoint:
         tensors = {key: value.detach().cpu().contiguous() for key, value in tensors.items()}
         header = {"fingerprint": self.fingerprint, "history": json.dumps(history)}
         with write_atomically(self.path) as temporary:
-            # By Python: safetensors' own writer hides a full disk behind an error of its own.
+            # Written by Python: safetensors' writer does not report a full disk as an OSError.
             temporary.write_bytes(save(tensors, metadata=header))
 
     def restore(self, network: nn.Module, optimizer: torch.optim.Optimizer) -> list[EpochRecord]:
-        """Load the state if there is one of this run, and give its history (else [])."""
+        """Load the state of this run and give its history; [] if there is none."""
         if not self.path.is_file():
             return []
         header, tensors = _read(self.path)
@@ -68,26 +68,25 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
             header = stored.metadata() or {}
             return header, {key: stored.get_tensor(key) for key in stored.keys()}  # noqa: SIM118
     except Exception as error:
-        message = f"{path} is not a checkpoint ({error}); delete it to start anew"
+        message = f"{path} is not a checkpoint ({error}); delete it to start again"
         raise FileFormatError(message) from error
 
 
 def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimizer's memory, flat: optimizer/<parameter>/<name>."""
+    """The optimizer's state as flat tensors: optimizer/<parameter>/<name>."""
     return {
         f"optimizer/{number}/{name}": torch.as_tensor(value)
-        for number, memory in optimizer.state_dict()["state"].items()
-        for name, value in memory.items()
+        for number, values in optimizer.state_dict()["state"].items()
+        for name, value in values.items()
         if value is not None
     }
 
 
 def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    state = optimizer.state_dict()
-    memory: dict[int, dict[str, Tensor]] = {}
+    state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():
-        room, _, rest = key.partition("/")
-        if room == "optimizer":
+        prefix, _, rest = key.partition("/")
+        if prefix == "optimizer":
             number, name = rest.split("/")
-            memory.setdefault(int(number), {})[name] = value
-    optimizer.load_state_dict({**state, "state": memory})
+            state.setdefault(int(number), {})[name] = value
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})

@@ -1,4 +1,4 @@
-"""Where the network runs."""
+"""The device and the threads that networks run on."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def choose_device(device: str = "auto") -> torch.device:
 def run_blocks(
     function: Callable[[slice], None], blocks: Iterable[slice], place: torch.device
 ) -> None:
-    """Work on blocks of nodes that do not depend on each other, on all cores.
+    """Process blocks of nodes that do not depend on each other, on all cores.
 
-    A block fits the processor's cache, so it is too small for two threads to share: each takes
-    blocks of its own, and the numbers do not depend on how many threads there are.
+    A block fits in the processor's cache and is too small to be shared by two threads. Each thread
+    takes whole blocks, so the results do not depend on the number of threads.
 
     Parameters
     ----------
     function : callable (rows) -> None
-        Writes its results where they belong.
+        Writes the results of the rows in place.
     blocks : iterable of slice
     place : torch device
-        A GPU is given one block at a time.
+        A GPU gets one block at a time.
     """
     blocks = list(blocks)
     with open_workers(alone=place.type != "cpu" or len(blocks) < 2) as workers, one_thread():
@@ -55,7 +55,7 @@ def run_blocks(
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let torch work in the calling thread alone: with several, the last digits may differ."""
+    """Make torch use one thread: with several, the last digits of results may differ."""
     n_threads = torch.get_num_threads()
     if n_threads == 1:
         yield

@@ -485,10 +485,10 @@ def test_a_run_stopped_by_ctrl_c_goes_on_to_the_same_weights(files):
 
 
 def test_a_resumed_run_does_only_the_epochs_that_are_missing(files, monkeypatch):
-    from hilander.linkage.paper import training as learning
+    from hilander.learning import loop
 
     done = []
-    train_epoch = learning.train_epoch
+    train_epoch = loop.train_epoch
 
     def stop_at_the_fifth(*arguments):
         if len(done) == 5:
@@ -498,9 +498,9 @@ def test_a_resumed_run_does_only_the_epochs_that_are_missing(files, monkeypatch)
 
     command = ["train", f"{files}/train.npz", "-o", f"{files}/m", "--epochs", "8", "--hidden", "8"]
     command += ["--method", "paper", "--p-tau", "0.5", "--quiet"]  # nothing to choose: one training
-    monkeypatch.setattr(learning, "train_epoch", stop_at_the_fifth)
+    monkeypatch.setattr(loop, "train_epoch", stop_at_the_fifth)
     assert main(command) == 130
     done.append("stopped once")
     assert main(command) == 0
-    epochs = [seed[1] for seed in done if seed != "stopped once"]
+    epochs = [epoch for epoch in done if epoch != "stopped once"]
     assert epochs == list(range(8))

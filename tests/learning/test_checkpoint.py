@@ -1,75 +1,78 @@
 import pytest
 import torch
+from torch import nn
 
 from hilander.errors import FileFormatError, OutputError
 from hilander.learning.checkpoint import Checkpoint
-from hilander.linkage.paper.settings import NetworkSettings
-from hilander.linkage.paper.training import (
-    LearningSettings,
-    make_network,
-    make_optimizer,
-    train_network,
-)
 
-SETTINGS = NetworkSettings(8, "concat", hidden=10)
+HISTORY = [{"epoch": 0, "loss": 0.5}, {"epoch": 1, "loss": 0.25}]
+OPTIMIZERS = {
+    "sgd": lambda weights: torch.optim.SGD(weights, 0.01, momentum=0.9),
+    "adamw": lambda weights: torch.optim.AdamW(weights, 0.01),
+}
+STATE = {"sgd": {"momentum_buffer"}, "adamw": {"step", "exp_avg", "exp_avg_sq"}}
 
 
-def trained(graphs, optimizer_name, path, fingerprint="ours"):
-    """A network and its optimizer after two epochs, whose end was kept."""
-    learning = LearningSettings(2, 64, optimizer_name, 0.01)
-    network = make_network(SETTINGS, 0)
-    checkpoint = Checkpoint(path, fingerprint)
-    history = train_network(network, graphs, learning, device="cpu", checkpoint=checkpoint)
-    return network, learning, checkpoint, history
+def make_network(seed):
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return nn.Sequential(nn.Linear(8, 10), nn.PReLU(10), nn.Linear(10, 2))
 
 
-@pytest.mark.parametrize("name", ["sgd", "adamw"])
-def test_a_checkpoint_gives_back_weights_memory_and_history(training_graphs, tmp_path, name):
-    network, learning, checkpoint, history = trained(training_graphs, name, tmp_path / "c")
-    other = make_network(SETTINGS, 1)
-    optimizer = make_optimizer(other, learning)
-    assert checkpoint.restore(other, optimizer) == history
+def trained(path, name="sgd", fingerprint="ours"):
+    """A network and its optimizer after two steps, and their checkpoint."""
+    network, checkpoint = make_network(0), Checkpoint(path, fingerprint)
+    optimizer = OPTIMIZERS[name](network.parameters())
+    for _ in range(2):
+        optimizer.zero_grad()
+        network(torch.ones(3, 8)).square().sum().backward()
+        optimizer.step()
+    checkpoint.keep(network, optimizer, HISTORY)
+    return network, optimizer, checkpoint
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_checkpoint_restores_weights_optimizer_state_and_history(tmp_path, name):
+    network, optimizer, checkpoint = trained(tmp_path / "c", name)
+    other = make_network(1)
+    restored = OPTIMIZERS[name](other.parameters())
+    assert checkpoint.restore(other, restored) == HISTORY
     for one, two in zip(network.parameters(), other.parameters(), strict=True):
         assert torch.equal(one, two)
-    memory = optimizer.state_dict()["state"]
-    assert len(memory) == len(list(network.parameters()))
-    names = {"sgd": {"momentum_buffer"}, "adamw": {"step", "exp_avg", "exp_avg_sq"}}[name]
-    assert all(set(one) == names for one in memory.values())
-    checkpoint.keep(other, optimizer, history)
-    again = make_optimizer(other, learning)
-    checkpoint.restore(other, again)
-    for number, one in memory.items():
-        for key, value in one.items():
-            assert torch.equal(value, again.state_dict()["state"][number][key])
+    expected, found = (each.state_dict()["state"] for each in (optimizer, restored))
+    assert len(found) == len(list(network.parameters()))
+    for number, state in expected.items():
+        assert set(found[number]) == STATE[name]
+        assert all(torch.equal(value, found[number][key]) for key, value in state.items())
 
 
-def test_without_a_file_there_is_nothing_to_take_up(tmp_path):
-    network = make_network(SETTINGS, 0)
-    optimizer = make_optimizer(network, LearningSettings())
+def test_without_a_file_there_is_no_history(tmp_path):
+    network = make_network(0)
+    optimizer = OPTIMIZERS["sgd"](network.parameters())
     assert Checkpoint(tmp_path / "none", "ours").restore(network, optimizer) == []
 
 
-def test_a_checkpoint_of_another_run_is_not_taken_up(training_graphs, tmp_path):
-    _, learning, _, _ = trained(training_graphs, "sgd", tmp_path / "c", "theirs")
-    fresh = make_network(SETTINGS, 3)
+def test_a_checkpoint_of_another_run_is_ignored(tmp_path):
+    trained(tmp_path / "c", fingerprint="theirs")
+    fresh = make_network(3)
     before = [weight.clone() for weight in fresh.parameters()]
-    optimizer = make_optimizer(fresh, learning)
+    optimizer = OPTIMIZERS["sgd"](fresh.parameters())
     assert Checkpoint(tmp_path / "c", "ours").restore(fresh, optimizer) == []
     assert all(torch.equal(*pair) for pair in zip(before, fresh.parameters(), strict=True))
     assert not optimizer.state_dict()["state"]
 
 
-def test_a_checkpoint_cut_short_at_any_point_is_refused(training_graphs, tmp_path):
-    network, learning, checkpoint, _ = trained(training_graphs, "sgd", tmp_path / "c")
+def test_a_checkpoint_cut_short_at_any_point_is_refused(tmp_path):
+    network, optimizer, checkpoint = trained(tmp_path / "c")
     whole = checkpoint.path.read_bytes()
-    for length in range(0, len(whole), 211):
+    for length in range(0, len(whole), 97):
         checkpoint.path.write_bytes(whole[:length])
-        with pytest.raises(FileFormatError, match=r"not a checkpoint .* delete it to start anew"):
-            checkpoint.restore(network, make_optimizer(network, learning))
+        with pytest.raises(FileFormatError, match=r"not a checkpoint .* delete it to start again"):
+            checkpoint.restore(network, optimizer)
 
 
-def test_a_write_that_fails_keeps_the_checkpoint_before(training_graphs, tmp_path, monkeypatch):
-    network, learning, checkpoint, history = trained(training_graphs, "sgd", tmp_path / "c")
+def test_a_write_that_fails_keeps_the_previous_checkpoint(tmp_path, monkeypatch):
+    network, optimizer, checkpoint = trained(tmp_path / "c")
     before = checkpoint.path.read_bytes()
 
     def fill_disk(*_):
@@ -78,6 +81,6 @@ def test_a_write_that_fails_keeps_the_checkpoint_before(training_graphs, tmp_pat
     with monkeypatch.context() as patch:
         patch.setattr("pathlib.Path.write_bytes", fill_disk)
         with pytest.raises(OutputError, match="disk is full"):
-            checkpoint.keep(network, make_optimizer(network, learning), [*history, {"epoch": 2}])
+            checkpoint.keep(network, optimizer, [*HISTORY, {"epoch": 2}])
     assert checkpoint.path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [checkpoint.path]

@@ -44,7 +44,10 @@ class Regression(Task):
         if self.n_losses == self.fail_at:
             raise KeyboardInterrupt
         wrong = self.network(batch) - 3 * batch
-        return {"squared": wrong.square().mean(), "penalty": 0.01 * self.network.weight.square().sum()}
+        return {
+            "squared": wrong.square().mean(),
+            "penalty": 0.01 * self.network.weight.square().sum(),
+        }
 
     def weight(self, batch):
         return len(batch)
@@ -135,7 +138,9 @@ def test_a_gradient_is_clipped_to_its_largest_norm():
 
 
 def test_training_that_diverges_is_an_error_that_says_what_to_do():
-    with pytest.raises(ModelError, match=r"after epoch \d+: training diverged; use a learning_rate"):
+    with pytest.raises(
+        ModelError, match=r"after epoch \d+: training diverged; use a learning_rate"
+    ):
         run_task(Regression(), epochs=60, rate=1e6)
 
 

@@ -10,9 +10,9 @@ from hilander.linkage.paper.training import make_network
 from hilander.linkage.storage import (
     DESCRIPTION_FILE,
     WEIGHTS_FILE,
-    StoredModel,
-    read_model,
-    write_model,
+    StoredNetwork,
+    read_network,
+    write_network,
 )
 
 
@@ -20,7 +20,7 @@ from hilander.linkage.storage import (
 def folder(tmp_path):
     network = make_network(NetworkSettings(6, "concat", "attention", 12, 2, 2), 0)
     mean = np.random.default_rng(0).normal(size=6).astype(np.float32)
-    write_model(StoredModel(network, {"mean": mean}, {"note": "hello"}), tmp_path)
+    write_network(StoredNetwork(network, {"mean": mean}, {"note": "hello"}), tmp_path)
     return tmp_path
 
 
@@ -28,8 +28,8 @@ def folder(tmp_path):
 def test_save_then_load_is_bit_equal(tmp_path, encoder):
     network = make_network(NetworkSettings(6, "average", encoder, 12, 3, 2, 0.25), 7)
     mean = np.random.default_rng(0).normal(size=6).astype(np.float32)
-    write_model(StoredModel(network, {"mean": mean}, {"note": [1, 2]}), tmp_path)
-    again = read_model(tmp_path)
+    write_network(StoredNetwork(network, {"mean": mean}, {"note": [1, 2]}), tmp_path)
+    again = read_network(tmp_path)
     assert again.network.settings == network.settings
     assert not again.network.training
     before, after = network.state_dict(), again.network.state_dict()
@@ -45,13 +45,13 @@ def test_weights_cut_short_at_any_point_are_refused(folder):
     for length in range(0, len(whole), 97):
         path.write_bytes(whole[:length])
         with pytest.raises(ModelError, match="is damaged"):
-            read_model(folder)
+            read_network(folder)
 
 
 def test_missing_weights_are_named(folder):
     (folder / WEIGHTS_FILE).unlink()
     with pytest.raises(ModelError, match=f"{WEIGHTS_FILE} does not exist"):
-        read_model(folder)
+        read_network(folder)
 
 
 def test_a_missing_or_damaged_description_is_named(folder):
@@ -59,13 +59,13 @@ def test_a_missing_or_damaged_description_is_named(folder):
     text = path.read_text()
     path.write_text(text[: len(text) // 2])
     with pytest.raises(FileFormatError, match="is damaged"):
-        read_model(folder)
+        read_network(folder)
     path.write_text("[]")
     with pytest.raises(ModelError, match="does not describe a network"):
-        read_model(folder)
+        read_network(folder)
     path.unlink()
     with pytest.raises(FileFormatError, match="does not exist"):
-        read_model(folder)
+        read_network(folder)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_weights_of_other_settings_are_refused(folder, change):
     description["network"].update(change)
     path.write_text(json.dumps(description))
     with pytest.raises(ModelError, match="does not fit the settings beside it"):
-        read_model(folder)
+        read_network(folder)
 
 
 @pytest.mark.parametrize("change", [{"hidden": "wide"}, {"encoder": 3}, {"new": 1}])
@@ -87,4 +87,4 @@ def test_settings_that_mean_nothing_are_refused(folder, change):
     description["network"].update(change)
     path.write_text(json.dumps(description))
     with pytest.raises(HiLanderError):
-        read_model(folder)
+        read_network(folder)

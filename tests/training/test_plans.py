@@ -25,6 +25,7 @@ from sklearn.exceptions import NotFittedError
 from hilander import HiLander
 from hilander.errors import GraphError, SettingError
 from hilander.knn.search import build_knn_graph
+from hilander.learning import loop
 from hilander.linkage.evidence import training as evidence_learning
 from hilander.linkage.evidence.network import EvidenceNetwork
 from hilander.linkage.evidence.scorer import EvidenceScorer
@@ -415,7 +416,7 @@ def test_a_loaded_model_predicts_the_same_and_knows_the_same(model, unseen, tmp_
 
 def test_a_fit_that_was_interrupted_goes_on_from_its_checkpoint(labelled, tmp_path, monkeypatch):
     whole = quick(p_tau=0.5).fit(*labelled)
-    real, calls = evidence_learning._train_epoch, []
+    real, calls = loop.train_epoch, []
 
     def strike(*arguments):
         calls.append(arguments)
@@ -425,7 +426,7 @@ def test_a_fit_that_was_interrupted_goes_on_from_its_checkpoint(labelled, tmp_pa
 
     interrupted = quick(p_tau=0.5)
     with monkeypatch.context() as patch:
-        patch.setattr(evidence_learning, "_train_epoch", strike)
+        patch.setattr(loop, "train_epoch", strike)
         with pytest.raises(KeyboardInterrupt):
             interrupted.fit(*labelled, checkpoint=tmp_path)
     interrupted.fit(*labelled, checkpoint=tmp_path)

@@ -29,7 +29,7 @@ from hilander.linkage.evidence.network import (
 from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.linkage.evidence.set_context import CONTEXT
 from hilander.linkage.evidence.training import make_evidence_network
-from hilander.linkage.storage import StoredModel, build_network, read_model, write_model
+from hilander.linkage.storage import StoredNetwork, build_network, read_network, write_network
 from hilander.synthetic.identities import make_identities
 
 
@@ -260,8 +260,8 @@ def test_a_network_without_one_for_few_points_judges_them_itself(network):
 
 
 def test_the_network_for_few_points_is_read_back_too(unlike, tmp_path):
-    write_model(StoredModel(unlike, {}, {}), tmp_path)
-    again = read_model(tmp_path).network
+    write_network(StoredNetwork(unlike, {}, {}), tmp_path)
+    again = read_network(tmp_path).network
     assert again.settings == unlike.settings
     ours, theirs = unlike.small_set.state_dict(), again.small_set.state_dict()
     assert all(torch.equal(ours[key], theirs[key]) for key in ours)
@@ -270,8 +270,8 @@ def test_the_network_for_few_points_is_read_back_too(unlike, tmp_path):
 def test_a_network_is_read_back_bit_by_bit(network, points, tmp_path):
     first, _ = network.classifiers(super_nodes=False)
     first.set_scaling(torch.rand(len(first.centre)), torch.rand(len(first.scale)) + 0.5)
-    write_model(StoredModel(network, {}, {}), tmp_path)
-    again = read_model(tmp_path).network
+    write_network(StoredNetwork(network, {}, {}), tmp_path)
+    again = read_network(tmp_path).network
     assert isinstance(again, EvidenceNetwork)
     assert again.settings == network.settings
     ours, theirs = network.state_dict(), again.state_dict()

@@ -3,13 +3,11 @@ import pytest
 import torch
 from threadpoolctl import threadpool_limits
 
-from hilander.errors import SettingError
 from hilander.graph import knn_graph
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.nodes import start_nodes
 from hilander.graph.scores import edge_density
 from hilander.knn.search import build_knn_graph
-from hilander.learning.device import choose_device
 from hilander.linkage.paper.batches import gather_neighbourhood
 from hilander.linkage.paper.lander import same_probability
 from hilander.linkage.paper.scorer import LanderScorer, choose_maps, show_nodes
@@ -141,11 +139,3 @@ def test_probabilities_stay_in_range_for_negative_cosines():
         assert np.isfinite(scores.linkage).all()
         assert ((scores.linkage >= 0) & (scores.linkage <= 1)).all()
         assert (np.abs(scores.density) <= 1).all()
-
-
-def test_a_device_that_is_not_there_is_refused():
-    for name in ("cuda:97", "abacus"):
-        with pytest.raises(SettingError, match=f"device='{name}' is not usable here"):
-            choose_device(name)
-    assert choose_device("cpu") == torch.device("cpu")
-    assert choose_device("auto").type in ("cpu", "cuda", "mps")

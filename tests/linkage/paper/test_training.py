@@ -12,8 +12,6 @@ from hilander.linkage.paper.losses import LossSettings
 from hilander.linkage.paper.settings import NetworkSettings
 from hilander.linkage.paper.training import (
     LearningSettings,
-    anneal,
-    is_due,
     learning_from_dict,
     make_network,
     plan_epoch,
@@ -42,14 +40,14 @@ def test_an_epoch_visits_every_node_of_every_graph_once(training_graphs, batch_s
     assert max(len(rows) for _, rows in batches) <= batch_size
 
 
-def test_batches_come_in_another_order_each_epoch(training_graphs):
+def test_the_order_of_batches_differs_between_epochs(training_graphs):
     one = plan_epoch(training_graphs, 10, np.random.default_rng([0, 0]))
     two = plan_epoch(training_graphs, 10, np.random.default_rng([0, 1]))
     assert [rows.tolist() for _, rows in one] != [rows.tolist() for _, rows in two]
     assert [number for number, _ in one] != sorted(number for number, _ in one)
 
 
-def test_identities_are_kept_together(training_graphs):
+def test_nodes_of_one_identity_stay_together(training_graphs):
     graph = training_graphs[0]
     (_, order), *_ = plan_epoch([graph], 10_000, np.random.default_rng(0))
     changes = (np.diff(graph.identity[order]) != 0).sum()
@@ -62,11 +60,11 @@ def test_the_same_seed_gives_the_same_weights_on_any_number_of_threads(
 ):
     loss = LossSettings(balance=True, focal_gamma=2.0)
     learning = LearningSettings(2, 60, optimizer, 0.01, loss=loss)
-    # Widths of whole vector registers: matrix products of others round by the number of threads.
+    # Multiples of a vector register: products of other widths may depend on the number of threads.
     settings = {"hidden": 16, "encoder": encoder, "dropout": 0.2, "layers": 2, "heads": 2}
     torch_threads(1)
     one, _ = train(training_graphs, learning, **settings)
-    torch.manual_seed(99)  # what others do to the global generator is of no account
+    torch.manual_seed(99)  # the state of the global generator does not matter
     again, _ = train(training_graphs, learning, **settings)
     torch_threads(2)
     two, _ = train(training_graphs, learning, **settings)
@@ -78,7 +76,7 @@ def test_the_same_seed_gives_the_same_weights_on_any_number_of_threads(
 def test_a_batch_of_many_edges_has_the_same_gradient_on_any_number_of_threads(
     torch_threads, encoder
 ):
-    # Only a large scatter is cut up between threads.
+    # Only a large scatter is split between threads.
     rng = np.random.default_rng(0)
     x = torch.from_numpy(rng.normal(size=(4000, 16)).astype(np.float32))
     neighbours = torch.from_numpy(rng.integers(4000, size=(4000, 10)))
@@ -93,7 +91,7 @@ def test_a_batch_of_many_edges_has_the_same_gradient_on_any_number_of_threads(
     assert equal(*gradients)
 
 
-def test_training_leaves_the_global_generator_alone(training_graphs):
+def test_training_does_not_change_the_global_generator(training_graphs):
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
@@ -105,7 +103,7 @@ def test_another_seed_gives_other_weights(training_graphs):
     assert not equal(train(training_graphs)[0], train(training_graphs, seed=1)[0])
 
 
-def test_the_order_of_batches_depends_on_the_seed_too(training_graphs):
+def test_the_order_of_batches_depends_on_the_seed(training_graphs):
     histories = []
     for seed in (0, 1):
         network = make_network(NetworkSettings(8, "concat", hidden=10), 0)
@@ -127,7 +125,7 @@ def test_the_loss_falls(training_graphs, learning, encoder):
     assert history[-1]["loss"] < 0.9 * history[0]["loss"]
 
 
-def test_the_history_has_one_whole_record_for_each_epoch(training_graphs):
+def test_the_history_has_one_complete_record_for_each_epoch(training_graphs):
     _, history = train(training_graphs)
     assert [record["epoch"] for record in history] == [0, 1, 2, 3]
     for record in history:
@@ -138,20 +136,18 @@ def test_the_history_has_one_whole_record_for_each_epoch(training_graphs):
     assert json.loads(json.dumps(history)) == history
 
 
-def test_annealing_goes_from_the_base_rate_to_zero_along_a_cosine():
-    learning = LearningSettings(learning_rate=0.1)
-    assert [anneal(learning, share) for share in (0, 0.5, 1, 2)] == pytest.approx([0.1, 0.05, 0, 0])
-    assert anneal(learning, 0.25) == pytest.approx(0.05 * (1 + math.cos(math.pi / 4)))
-
-
-def test_validation_joins_the_record_of_every_second_epoch(training_graphs):
+def test_validation_scores_are_added_to_the_record_of_every_second_epoch(training_graphs):
     learning = LearningSettings(4, 50, validate_every=2)
     network = make_network(NetworkSettings(8, "concat", hidden=10), 0)
     history = train_network(
         network, training_graphs, learning, device="cpu", validate=lambda _: {"val": 1.0}
     )
     assert ["val" in record for record in history] == [False, True, False, True]
-    assert not is_due(0, LearningSettings(validate_every=0))
+    never = LearningSettings(2, 50, validate_every=0)
+    history = train_network(
+        network, training_graphs, never, device="cpu", validate=lambda _: {"val": 1.0}
+    )
+    assert not any("val" in record for record in history)
 
 
 @pytest.mark.parametrize(
@@ -166,11 +162,11 @@ def test_validation_joins_the_record_of_every_second_epoch(training_graphs):
         ({"hierarchies": ((0, 2),)}, "hierarchies="),
     ],
 )
-def test_a_setting_that_means_nothing_is_refused(settings, message):
+def test_an_invalid_setting_is_refused(settings, message):
     with pytest.raises(SettingError, match=message):
         LearningSettings(**settings)
 
 
-def test_settings_survive_json():
+def test_settings_are_equal_after_json():
     learning = LearningSettings(np.int64(3), loss=LossSettings(True, 2.0), hierarchies=((4, 2),))
     assert learning_from_dict(json.loads(json.dumps(asdict(learning)))) == learning

@@ -12,6 +12,7 @@ from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.levels import score_with_labels, walk_levels
 from hilander.hierarchy.rules import Rules
 from hilander.knn.search import build_knn_graph
+from hilander.learning import loop
 from hilander.linkage.evidence import training as evidence_learning
 from hilander.linkage.evidence.background import measure_between_cosine
 from hilander.linkage.evidence.edge_features import EDGE_EVIDENCE, SECOND_STAGE
@@ -160,7 +161,7 @@ class Strike:
 
     def __init__(self, at_epoch):
         self.count, self.at_epoch = 0, at_epoch
-        self.real = evidence_learning._train_epoch
+        self.real = loop.train_epoch
 
     def __call__(self, *arguments):
         self.count += 1
@@ -187,13 +188,13 @@ def test_a_killed_fit_goes_on_to_the_same_model(labelled, learned, tmp_path, mon
         (8, "train-clusters-1"),
     ):
         with monkeypatch.context() as patch:
-            patch.setattr(evidence_learning, "_train_epoch", Strike(at_epoch))
+            patch.setattr(loop, "train_epoch", Strike(at_epoch))
             with pytest.raises(KeyboardInterrupt):
                 learn_by_evidence(*labelled, plan(), checkpoint_folder=tmp_path)
         assert (tmp_path / f"{stage}.safetensors").is_file()
     counter = Strike(None)
     with monkeypatch.context() as patch:
-        patch.setattr(evidence_learning, "_train_epoch", counter)
+        patch.setattr(loop, "train_epoch", counter)
         resumed = learn_by_evidence(*labelled, plan(), checkpoint_folder=tmp_path)
     assert counter.count == 24 - (1 + 3 + 6 + 3 + 7)
     assert equal(resumed, learned)
