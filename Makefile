@@ -46,8 +46,8 @@ bench: $(READY) ## Measure, append rows to benchmarks/results/, and render the t
 	$(BIN)/python -m benchmarks.pseudo_labels run
 	$(BIN)/python -m benchmarks.calibration run
 	$(BIN)/python -m benchmarks.calibration render
-	$(BIN)/python -m benchmarks.box score
-	$(BIN)/python -m benchmarks.box render
+	$(BIN)/python -m benchmarks.pretrained score
+	$(BIN)/python -m benchmarks.pretrained render
 	$(BIN)/python -m benchmarks.quality ablation
 	$(BIN)/python -m benchmarks.quality identities
 	$(BIN)/python -m benchmarks.quality render

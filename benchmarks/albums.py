@@ -1,11 +1,11 @@
-"""How albums are grouped in which one identity has most of the points.
+"""Scores on albums: sets in which one identity has most of the points.
 
     python -m benchmarks.albums run [--dataset NAME ...]
-    python -m benchmarks.albums render           # the table of docs/quality.md
+    python -m benchmarks.albums render           # the table of docs/results/dominant-identity.md
 
 Albums are drawn from the test files: one of the largest identities, and a few points of others.
-The model in the box is one that was trained without the domain; the fitted one learned from the
-train file; the rivals run at their defaults.
+The pretrained model was trained without the domain. The fitted model was trained on the train
+file. The rivals run at their defaults.
 """
 
 from __future__ import annotations
@@ -16,33 +16,35 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.box import read_test
 from benchmarks.datasets import SHARED
-from benchmarks.rows import RESULTS
+from benchmarks.pretrained import read_test
+from benchmarks.rows import RESULTS, ROOT
 from benchmarks.set_study import SetStudy
-from benchmarks.small_set_points import METHODS, make_method, score
+from benchmarks.small_sets import METHODS, make_method, score
 from hilander.arrays.rows import IntArray
 
 ROWS = RESULTS / "albums.jsonl"
+PAGE = ROOT / "docs" / "results" / "dominant-identity.md"
 MARKS = ("<!-- albums: begin -->", "<!-- albums: end -->")
-LARGEST = 6  # identities of each file that have an album each
-SHARES = (0.5, 0.8, 0.9)  # of the points, that are of the large one
-MOST_OF_OTHERS = (1, 5)  # points of each other identity
+LARGEST = 6  # largest identities of a file; each is the dominant one of some albums
+SHARES = (0.5, 0.8, 0.9)  # share of the points that the dominant identity has
+MOST_OF_OTHERS = (1, 5)  # points of each other identity, at most
 
 
 def draw_album(
     labels: IntArray, large: int, share: float, most: int, rng: np.random.Generator
 ) -> IntArray:
-    """Rows of all points of one identity and of a few of each of others.
+    """Row numbers of all points of one identity and of a few points of each of others.
 
     Parameters
     ----------
     labels : ndarray of shape (n_all,)
     large : int
-        The identity that has `share` of the album, unless there are not enough others.
+        The dominant identity.
     share : float
+        Its share of the points. It is larger where there are not enough other points.
     most : int
-        Points that another identity has at most; from one to so many are drawn.
+        Points of each other identity, at most; from 1 to `most` are drawn.
     rng : numpy Generator
     """
     rows = np.flatnonzero(labels == large).tolist()
@@ -56,7 +58,7 @@ def draw_album(
 
 
 def measure(name: str, methods: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Rows of some methods, each the mean over the albums of one share."""
+    """Measure methods; each row is the mean over the albums of one share."""
     features, labels = read_test(name)
     identities, size = np.unique(labels, return_counts=True)
     large = identities[np.argsort(-size, kind="stable")[:LARGEST]]
@@ -78,7 +80,7 @@ def measure(name: str, methods: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def format_rows(rows: list[dict[str, Any]]) -> str:
-    """A Markdown table: pairwise and BCubed F by the share of the large identity."""
+    """A Markdown table: pairwise and BCubed F by the share of the dominant identity."""
     latest = {(row["dataset"], row["method"], row["share"]): row for row in rows}
     lines = ["| data set | method | " + " | ".join(f"{share:.0%}" for share in SHARES) + " |"]
     lines.append("|---|---|" + "---|" * len(SHARES))
@@ -96,7 +98,7 @@ def _cell(row: dict[str, Any] | None) -> str:
     return " / ".join(f"{row[key]:.3f}".lstrip("0") for key in ("pairwise_f", "bcubed_f"))
 
 
-STUDY = SetStudy(__doc__, ROWS, MARKS, METHODS, measure, format_rows)
+STUDY = SetStudy(__doc__, ROWS, PAGE, MARKS, METHODS, measure, format_rows)
 
 if __name__ == "__main__":
     sys.exit(STUDY.main())

@@ -1,10 +1,10 @@
-"""Confidence: whether linkage is a probability, and whether quality and doubts rank rightly.
+"""Calibration of linkage, and ranking of clusters and doubts by quality.
 
-``python -m benchmarks.calibration run`` learns from four fifths of the identities of each train
-file, looks at the last fifth (as it is and re-sampled to other sizes) and at the test file, and
-appends a row for each to ``benchmarks/results/calibration.jsonl``; ``python -m
-benchmarks.calibration render`` draws the table of
-``docs/how-it-works/confidence.md`` and its figure from rows.
+``python -m benchmarks.calibration run`` trains on four fifths of the identities of each train
+file. It scores the last fifth (as it is, and re-sampled to other sizes) and the test file, and
+appends a row for each to ``benchmarks/results/calibration.jsonl``. ``python -m
+benchmarks.calibration render`` draws the tables and the figure of ``docs/results/confidence.md``
+from the rows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from benchmarks.rows import (
 )
 
 ROWS = RESULTS / "calibration.jsonl"
-PAGE = ROOT / "docs" / "how-it-works" / "confidence.md"
+PAGE = ROOT / "docs" / "results" / "confidence.md"
 FIGURE = ROOT / "docs" / "images" / "reliability.png"
 BEGIN, END = "<!-- confidence: begin -->", "<!-- confidence: end -->"
 PAIRS = {
@@ -44,12 +44,12 @@ PICTURE = (
     "(../images/reliability.png)"
 )
 HELD_OUT, TEST = "held-out", "test"
-HELD_OUT_SHARE = 5  # one identity in so many is held out
+HELD_OUT_SHARE = 5  # one identity in five is held out
 TOP_DOUBTS = 50
 
 
 def measure(dataset: str, data: Path, seed: int = 0, **settings: Any) -> Iterator[dict[str, Any]]:
-    """Learn once, and compare what the model says with what is so.
+    """Train once, and compare linkage and quality with the true identities.
 
     Parameters
     ----------
@@ -59,12 +59,12 @@ def measure(dataset: str, data: Path, seed: int = 0, **settings: Any) -> Iterato
         Folder of the files of `PAIRS`.
     seed : int
     **settings
-        Of `HiLander`.
+        Parameters of `HiLander`.
 
     Yields
     ------
     row : dict
-        Of the held-out identities, then of the test file.
+        One for the held-out identities, then one for the test file.
     """
     from hilander import HiLander
     from hilander.metrics.calibration import learn_scaling
@@ -88,15 +88,15 @@ def measure(dataset: str, data: Path, seed: int = 0, **settings: Any) -> Iterato
     codes = np.unique(labels[held], return_inverse=True)[1]
     unseen = Episode(model.preparation_.apply(features[held]), codes)
     episodes = make_validation_episodes(unseen, rng)
-    classifiers = [look(model, one.features, one.labels) for one in episodes]
-    linkage, same = (np.concatenate([one[part] for one in classifiers]) for part in (0, 1))
+    found = [score_links(model, one.features, one.labels) for one in episodes]
+    linkage, same = (np.concatenate([one[part] for one in found]) for part in (0, 1))
     scaling = learn_scaling(linkage, same)
-    kinds = {"slope": round(scaling.slope, 4), "offset": round(scaling.offset, 4)}
-    facts = {name: _mean([one[2][name] for one in classifiers]) for name in classifiers[0][2]}
-    yield {**row, **kinds, "part": HELD_OUT, **facts, **_curves(linkage, same, scaling)}
+    scales = {"slope": round(scaling.slope, 4), "offset": round(scaling.offset, 4)}
+    facts = {name: _mean([one[2][name] for one in found]) for name in found[0][2]}
+    yield {**row, **scales, "part": HELD_OUT, **facts, **_curves(linkage, same, scaling)}
     features, labels = _read(test_path)
-    linkage, same, facts = look(model, model.preparation_.apply(features), labels)
-    yield {**row, **kinds, "part": TEST, **facts, **_curves(linkage, same, scaling)}
+    linkage, same, facts = score_links(model, model.preparation_.apply(features), labels)
+    yield {**row, **scales, "part": TEST, **facts, **_curves(linkage, same, scaling)}
 
 
 def _read(path: Path) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
@@ -114,8 +114,8 @@ def _curves(linkage: Any, same: Any, scaling: Any) -> dict[str, Any]:
     }
 
 
-def look(model: Any, features: Any, labels: Any) -> tuple[Any, Any, dict[str, float | None]]:
-    """Cluster, and give all linkages, whether each is of one identity, and how all is ranked.
+def score_links(model: Any, features: Any, labels: Any) -> tuple[Any, Any, dict[str, float | None]]:
+    """Cluster, and compare linkage, quality and doubts with the true identities.
 
     Parameters
     ----------
@@ -127,10 +127,11 @@ def look(model: Any, features: Any, labels: Any) -> tuple[Any, Any, dict[str, fl
     Returns
     -------
     linkage, same : ndarray of shape (n_links,)
+        Linkage of each edge, and whether it joins one identity.
     facts : dict
-        ``spearman`` of quality with the BCubed F of the clusters; ``auc`` with which quality tells
-        clusters that are one whole identity from the others; means of quality and of BCubed F over
-        the points; shares of the top doubts that are right.
+        ``spearman`` of quality with the BCubed F of the clusters; ``auc`` of quality for clusters
+        that are exactly one identity; means of quality and of BCubed F over the points; shares of
+        the first doubts that are right.
     """
     from hilander.hierarchy.doubts import find_doubtful_merges, find_merge_candidates
     from hilander.hierarchy.hierarchy import Hierarchy
@@ -138,23 +139,23 @@ def look(model: Any, features: Any, labels: Any) -> tuple[Any, Any, dict[str, fl
     from hilander.hierarchy.quality import measure_quality
     from hilander.knn.search import build_knn_graph
     from hilander.metrics.calibration import same_identity
-    from hilander.training.plans import make_scorer
+    from hilander.training.methods import find_method
 
     graph = build_knn_graph(features, min(model.rules_.k, len(features) - 1))
-    score = make_scorer(model.network_, model.device, model.rules_)
+    score = find_method(model.method).make_scorer(model.network_, model.rules_, model.device)
     steps = list(walk_levels(features, score, model.rules_, graph=graph))
     neighbours, linkage = steps[0].graph.neighbours, steps[0].scores.linkage
     hierarchy = Hierarchy.of_steps(steps)
     clusters = hierarchy.labels(-1)
     found = measure_quality(neighbours, linkage, clusters)
-    score, perfect = score_clusters(clusters, labels)
+    bcubed, perfect = score_clusters(clusters, labels)
     merges = find_doubtful_merges(hierarchy, TOP_DOUBTS)
     pairs = find_merge_candidates(hierarchy, neighbours, linkage, TOP_DOUBTS)
     facts = {
-        "spearman": _rank_correlation(found.quality, score),
+        "spearman": _rank_correlation(found.quality, bcubed),
         "auc": _auc(perfect, found.quality),
         "mean_quality": float(np.average(found.quality, weights=found.size)),
-        "mean_bcubed": float(np.average(score, weights=found.size)),
+        "mean_bcubed": float(np.average(bcubed, weights=found.size)),
         "merges_wrong": _mean([labels[one.a] != labels[one.b] for one in merges]),
         "splits_right": _mean([labels[one.a] == labels[one.b] for one in pairs]),
     }
@@ -163,7 +164,7 @@ def look(model: Any, features: Any, labels: Any) -> tuple[Any, Any, dict[str, fl
 
 
 def score_clusters(clusters: Any, labels: Any) -> tuple[Any, Any]:
-    """Mean BCubed F of each cluster's points, and whether it is one whole identity."""
+    """Mean BCubed F of the points of each cluster, and whether it is exactly one identity."""
     cells = clusters * (labels.max() + 1) + labels
     _, inverse, count = np.unique(cells, return_inverse=True, return_counts=True)
     size = np.bincount(clusters)
@@ -200,7 +201,7 @@ def latest(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def render_table(rows: Sequence[dict[str, Any]]) -> str:
-    """The figure, the tables of links, and of clusters and doubts, as Markdown."""
+    """The figure, the table of links and the table of clusters and doubts, as Markdown."""
     chosen = latest(rows)
     if not chosen:
         return "*Not measured yet: `python -m benchmarks.calibration run`, then `render`.*"
@@ -209,7 +210,7 @@ def render_table(rows: Sequence[dict[str, Any]]) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     clusters = [
-        "| clusters of | rank correlation | AUC | mean quality | mean BCubed F | merges | splits |",
+        "| clusters of | rank correlation | AUC | mean quality | mean BCubed F | merges | candidates |",
         "|---|---|---|---|---|---|---|",
     ]
     for row in chosen:
@@ -231,24 +232,24 @@ def render_table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def render(text: str, rows: Sequence[dict[str, Any]]) -> str:
-    """The page with its tables drawn anew between the markers."""
+    """The page with the tables of these rows between its marks."""
     return put_block(text, (BEGIN, END), render_table(rows))
 
 
 def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """Draw the curves of the test files."""
+    """Draw the reliability curves of the test files."""
     from hilander.metrics.calibration import Reliability, plot_reliability
 
     curves = {}
     for row in latest(rows):
         if row["part"] == TEST:
-            told = row["linkage"]
+            curve = row["linkage"]
             predicted, observed = (
-                np.array([np.nan if one is None else one for one in told[name]])
+                np.array([np.nan if one is None else one for one in curve[name]])
                 for name in ("predicted", "observed")
             )
-            count = np.array(told["count"])
-            curves[row["dataset"]] = Reliability(predicted, observed, count, told["brier"])
+            count = np.array(curve["count"])
+            curves[row["dataset"]] = Reliability(predicted, observed, count, curve["brier"])
     plot_reliability(curves, path)
 
 

@@ -42,7 +42,7 @@ def load_pair(name: str) -> Pair:
     Returns
     -------
     pair : Pair
-        Called `name`.
+        Its name is `name`.
     """
     if name in SHARED:
         train, test = (find_data() / file for file in SHARED[name])
@@ -61,7 +61,7 @@ def load_pair(name: str) -> Pair:
 
 
 def load_labelled(name: str) -> Labelled:
-    """Features and labels of the training part of a shared pair, or of the glyphs, as they are."""
+    """Features and labels of the training part of a shared pair or of the glyphs, unprepared."""
     if name == "glyphs":
         return _make_glyphs()[0]
     if name not in SHARED:
@@ -86,7 +86,7 @@ def _make_face_like(preset: str, scale: float) -> tuple[Labelled, Labelled]:
         raise SettingError(f"preset {preset!r} is not known; use one of {', '.join(FACE_LIKE)}")
     train, test = FACE_LIKE[preset]
     make: Callable[..., Labelled] = make_face_like
-    # The paper's train and test identities are disjoint: other seeds, the same embedder.
+    # Train and test identities are disjoint, as in the paper: other seeds, the same embedder.
     if PRESETS[train].dim != PRESETS[test].dim:
         raise SettingError(f"presets {train} and {test} have different widths")
     return make(train, scale=scale, seed=1), make(test, scale=scale, seed=2)
@@ -114,6 +114,6 @@ def load_images(name: str) -> tuple[Any, Any]:
 
 
 def begin_row(name: str, seed: int) -> dict[str, Any]:
-    """What every row on the test file of a shared pair begins with."""
-    told = {"dataset": name, "seed": seed, **describe_circumstances()}
-    return told | {"dataset_hash": hash_file(find_data() / SHARED[name][1])}
+    """The part that every row on the test file of a shared pair has."""
+    start = {"dataset": name, "seed": seed, **describe_circumstances()}
+    return start | {"dataset_hash": hash_file(find_data() / SHARED[name][1])}

@@ -1,10 +1,10 @@
-"""Load test of the explorer: a generated run of a million points, read by many at once.
+"""Load test of the explorer: a generated run of a million points, many readers.
 
     python -m benchmarks.explorer_load --points 1000000 --clusters 50000 --readers 20
 
-It prints how long the server takes to answer first, the 50th, 95th and 99th percentile of every
-view's JSON under concurrent readers, and the server's peak memory, and ends with code 1 if a limit
-is exceeded: 5 s, 300 ms, 2 GB.
+It prints the seconds until the first response, the 50th, 95th and 99th percentile of the response
+time of every view under concurrent readers, and the peak memory of the server. It exits with code 1
+if a limit is exceeded: 5 s, 300 ms, 2 GB.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SHRINK = (5, 2.5, 1.6)  # nodes of a level for each cluster of it
 
 
 def make_level(n_nodes: int, n_clusters: int, rng: np.random.Generator) -> Level:
-    """A level of random trees of two storeys."""
+    """A level of random trees of depth two."""
     labels = np.concatenate(
         (np.arange(n_clusters), rng.integers(0, n_clusters, n_nodes - n_clusters))
     )
@@ -76,7 +76,7 @@ def write_generated_run(folder: Path, n_points: int, n_clusters: int, k: int = 1
 
 
 def make_neighbours(final: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
-    """Neighbours mostly of the same final cluster, some from anywhere."""
+    """Random neighbours: 85 % from nearby clusters, the others from anywhere."""
     n_points = len(final)
     order = np.argsort(final, kind="stable")
     place = np.empty(n_points, dtype=np.int64)
@@ -88,7 +88,7 @@ def make_neighbours(final: np.ndarray, k: int, rng: np.random.Generator) -> np.n
 
 
 def addresses(rng: np.random.Generator, n_points: int, n_clusters: int) -> list[tuple[str, str]]:
-    """One address of every view, as a reader who looks about asks for them."""
+    """One random address of every view."""
     cluster, row = int(rng.integers(n_clusters)), int(rng.integers(n_points))
     start = int(rng.integers(n_points // 2))
     page = 24 * int(rng.integers(n_clusters // 24))
@@ -117,30 +117,30 @@ def addresses(rng: np.random.Generator, n_points: int, n_clusters: int) -> list[
     ]
 
 
-def read_about(address: str, seed: int, until: float, shape: tuple[int, int], found: dict) -> None:
-    """One reader: asks for views in random order until the time is over."""
+def run_reader(address: str, seed: int, until: float, shape: tuple[int, int], found: dict) -> None:
+    """One reader: requests random views until the time is over."""
     rng = np.random.default_rng(seed)
     with httpx.Client(base_url=address, timeout=60, trust_env=False) as client:
         while time.monotonic() < until:
             views = addresses(rng, *shape)
             name, path = views[int(rng.integers(len(views)))]
             started = time.perf_counter()
-            answer = client.get(path)
+            response = client.get(path)
             found[name].append(time.perf_counter() - started)
-            if answer.status_code != 200:
+            if response.status_code != 200:
                 found["errors"].append(0.0)
-            # A person reads what came before asking for more.
+            # A person reads before the next request.
             time.sleep(float(rng.uniform(0.2, 1.0)))
 
 
 def peak_memory(process_id: int) -> int:
-    """Most memory that a process has had, in bytes."""
+    """Peak memory of a process, in bytes."""
     text = Path(f"/proc/{process_id}/status").read_text(encoding="ascii")
     return int(re.search(r"VmHWM:\s+(\d+)", text).group(1)) * 1024
 
 
 def measure(folder: Path, options: argparse.Namespace) -> dict:
-    """Start the explorer, let readers loose on it, and give what was measured."""
+    """Start the explorer, run the readers, and return what was measured."""
     command = [sys.executable, "-m", "hilander", "explore", str(folder), "--port", "0",
                "--no-browser"]  # fmt: skip
     started = time.perf_counter()
@@ -159,7 +159,7 @@ def measure(folder: Path, options: argparse.Namespace) -> dict:
         until = time.monotonic() + options.seconds
         shape = (options.points, options.clusters)
         readers = [
-            threading.Thread(target=read_about, args=(address, seed, until, shape, found))
+            threading.Thread(target=run_reader, args=(address, seed, until, shape, found))
             for seed in range(options.readers)
         ]
         for reader in readers:
@@ -175,17 +175,17 @@ def measure(folder: Path, options: argparse.Namespace) -> dict:
 
 
 def warm_up(address: str) -> None:
-    """Wait until what is worked out in the background is there."""
+    """Wait until the background work of the server is done."""
     for _ in range(600):
-        told = httpx.get(address + "api/map?limit=1", timeout=60, trust_env=False).json()
+        layout = httpx.get(address + "api/map?limit=1", timeout=60, trust_env=False).json()
         scored = httpx.get(address + "api/overview", timeout=60, trust_env=False).json()
-        if not told["pending"] and not scored["metrics_pending"]:
+        if not layout["pending"] and not scored["metrics_pending"]:
             return
         time.sleep(0.5)
 
 
-def show(result: dict, options: argparse.Namespace) -> bool:
-    """Print the table, and tell whether every limit was kept."""
+def print_result(result: dict, options: argparse.Namespace) -> bool:
+    """Print the table, and return whether every limit was kept."""
     errors = len(result["times"].pop("errors", ()))
     everything = np.concatenate([*result["times"].values()])
     print(f"{options.points:,} points, {options.clusters:,} clusters, {options.readers} readers")
@@ -217,7 +217,7 @@ def main() -> int:
         folder = options.folder or Path(temporary) / "run"
         if not folder.exists():
             write_generated_run(folder, options.points, options.clusters)
-        return 0 if show(measure(folder, options), options) else 1
+        return 0 if print_result(measure(folder, options), options) else 1
 
 
 if __name__ == "__main__":

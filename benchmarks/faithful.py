@@ -1,8 +1,8 @@
-"""Faithful learning: the paper's own model and settings, on real embeddings.
+"""The paper's own model and settings on real embeddings.
 
-``python -m benchmarks.faithful run`` trains on the train file of each pair and scores the test
-file at every p_tau, appending a row for each to ``benchmarks/results/faithful.jsonl``;
-``python -m benchmarks.faithful render`` draws ``docs/faithful.md`` from the rows.
+``python -m benchmarks.faithful run`` trains on the train file of each pair, scores the test file at
+every p_tau, and appends a row for each to ``benchmarks/results/faithful.jsonl``. ``python -m
+benchmarks.faithful render`` draws ``docs/results/faithful.md`` from the rows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from benchmarks.rows import (
 )
 
 ROWS = RESULTS / "faithful.jsonl"
-PAGE = ROOT / "docs" / "faithful.md"
+PAGE = ROOT / "docs" / "results" / "faithful.md"
 PAIRS = {
     "omniglot": ("omniglot-train.npz", "omniglot-test.npz"),
     "faces": ("faces-celeba-train.npz", "faces-lfw-test.npz"),
@@ -69,7 +69,7 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """What to call its checkpoint."""
+        """Name of its checkpoint."""
         return (
             f"{self.dataset}-{self.encoder}-{self.features}-{self.hidden}-{self.epochs}"
             f"-{self.optimizer}-{self.learning_rate:g}-{self.batch_size}-{self.seed}"
@@ -92,7 +92,7 @@ def measure(
         Folder of the files of `PAIRS`.
     p_taus : sequence of float
     checkpoints : Path, optional
-        Where a killed run is taken up again.
+        Folder from which an interrupted run continues.
     verbose : bool
 
     Yields
@@ -129,7 +129,7 @@ def measure(
 
 
 def train(trial: Trial, path: Path, checkpoints: Path | None, verbose: bool) -> Any:
-    """Train the paper's model; p_tau is not chosen, for all are scored."""
+    """Train the paper's model. p_tau is not tuned, because all values are scored."""
     from hilander import HiLander
     from hilander.linkage.paper.training import LearningSettings
 
@@ -158,15 +158,16 @@ def train(trial: Trial, path: Path, checkpoints: Path | None, verbose: bool) -> 
 
 
 def render(rows: Sequence[dict[str, Any]]) -> str:
-    """The page of tables; of rows of one setting and seed, the last counts."""
+    """The page of tables. Of several rows of one setting and seed, the last counts."""
     parts = [
-        "# Faithful learning",
+        "# The paper's model",
         "",
-        "The paper's own model (one layer of width 512, linkage from two raw features, k = 10,",
-        "the losses of eqs. 8 to 11) trained on the train file of a pair and scored on its test",
-        "file, whose identities are others, at each p_tau. Fp / Fb / NMI; with several seeds,",
-        "their mean.",
-        "Drawn from `benchmarks/results/faithful.jsonl` by `python -m benchmarks.faithful render`.",
+        "Measured: the paper's own model (one layer of width 512, linkage from two raw features,",
+        "k = 10, the losses of eqs. 8 to 11), trained on the train file of a pair and scored at",
+        "each p_tau on its test file, which has other identities. Cells are Fp / Fb / NMI; with",
+        "several seeds, their mean. Command: `python -m benchmarks.faithful run`. Rows:",
+        "`benchmarks/results/faithful.jsonl`; `python -m benchmarks.faithful render` draws this",
+        "page from them.",
         "",
     ]
     if not rows:
@@ -239,8 +240,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )  # fmt: skip
             for row in measure(trial, args.data, P_TAUS, args.checkpoints, verbose=True):
                 append_row(args.rows, row)
-                told = {name: row.get(name) for name in ("p_tau", *SCORES, "error")}
-                print(trial.name, {k: v for k, v in told.items() if v is not None}, flush=True)
+                shown = {name: row.get(name) for name in ("p_tau", *SCORES, "error")}
+                print(trial.name, {k: v for k, v in shown.items() if v is not None}, flush=True)
     return 0
 
 

@@ -3,7 +3,7 @@
     python -m benchmarks.figures [early-stop] [sensitivity] [hierarchy] [--dataset NAME] [-o FOLDER]
 
 Without names all three are drawn, each from the data set that the config names. Sensitivity is
-measured into ``benchmarks/results/sensitivity.jsonl`` first; ``--draw-only`` takes the rows there.
+measured first, into ``benchmarks/results/sensitivity.jsonl``; ``--draw-only`` reads existing rows.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 EVERY = ("early-stop", "sensitivity", "hierarchy")
 OUTPUT = ROOT / "docs" / "images"
 ROWS = RESULTS / "sensitivity.jsonl"
-# What is varied, by its name as a parameter.
+# Values of each parameter that is varied.
 SETTINGS: dict[str, tuple[Any, ...]] = {
     "k": (8, 9, 10, 11, 12),
     "p_tau": (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9),
     "features": ("identity", "average", "concat"),
     "encoder": ("attention", "convolution"),
 }
-ASKED = ("k", "p_tau")  # when clustering; the others are trained
+AT_INFERENCE = ("k", "p_tau")  # parameters of clustering; the others need a new training
 TITLES = {"features": "aggregation"}
-_MAP_POINTS, _SHOWN_CLASSES, _PICTURES = 1_500, 8, 24
+_MAP_POINTS, _SHOWN_CLASSES, _IMAGES = 1_500, 8, 24  # drawn, at most
 
 
 def train_paper_model(pair: Pair, epochs: int = PAPER_EPOCHS, **parameters: Any) -> HiLander:
@@ -57,7 +57,7 @@ def train_paper_model(pair: Pair, epochs: int = PAPER_EPOCHS, **parameters: Any)
 
 @cache
 def _train(pair: Pair, epochs: int, *parameters: tuple[str, Any]) -> HiLander:
-    """Several figures show one model; it is trained once."""
+    """Train a model once, for all figures that show it."""
     from hilander.estimator import HiLander
     from hilander.linkage.paper.training import LearningSettings
 
@@ -90,12 +90,14 @@ def measure_sensitivity(
 ) -> Iterator[dict[str, Any]]:
     """Rows of scores for k, p_tau, aggregation and encoder, one varied at a time."""
     for setting, values in SETTINGS.items():
-        asked = setting in ASKED
+        at_inference = setting in AT_INFERENCE
         for value in values:
             if setting == "k" and int(value) >= len(pair.test):
                 continue
-            model = train(pair) if asked else train(pair, **{setting: value})
-            found = model.cluster(pair.test, **({setting: value} if asked else {})).labels(-1)
+            model = train(pair) if at_inference else train(pair, **{setting: value})
+            found = model.cluster(pair.test, **({setting: value} if at_inference else {})).labels(
+                -1
+            )
             scores = score_clustering(pair.test_labels, found)
             yield {
                 "setting": setting, "value": value,
@@ -105,19 +107,19 @@ def measure_sensitivity(
 
 def write_sensitivity(pair: Pair) -> None:
     """Append the rows of a pair."""
-    told = {"dataset": pair.name, **describe_circumstances()}
+    start = {"dataset": pair.name, **describe_circumstances()}
     for row in measure_sensitivity(pair):
-        append_row(ROWS, told | row)
+        append_row(ROWS, start | row)
 
 
 def draw_sensitivity(rows: Sequence[dict[str, Any]]) -> Figure:
-    """Scores against each setting, from rows of one data set; of equal rows the last counts."""
+    """Scores against each setting, from rows of one data set. Of equal rows the last counts."""
     figure = new_figure(11, 3.2)
     row = figure.subplots(1, len(SETTINGS), sharey=True)
     for axes, setting in zip(row, SETTINGS, strict=True):
         scores = {one["value"]: one for one in rows if one["setting"] == setting}
         place = np.arange(len(scores))
-        line = "-" if setting in ASKED else ""  # between names there is nothing
+        line = "-" if setting in AT_INFERENCE else ""  # no line between names
         for title, column, colour, mark in (
             ("pairwise F", "pairwise_f", BLUE, "o"),
             ("BCubed F", "bcubed_f", VERMILION, "s"),
@@ -135,9 +137,9 @@ def draw_sensitivity(rows: Sequence[dict[str, Any]]) -> Figure:
 def draw_hierarchy(pair: Pair, model: HiLander, images: Any | None = None, seed: int = 0) -> Figure:
     """The peaks of every level on one map of some points, coloured by true class.
 
-    All points are clustered, whole classes are drawn. A few classes are coloured, the others are
-    grey; below the maps are pictures of the last level's peaks, framed in the colour of their
-    class, if there are pictures.
+    All points are clustered; some classes are drawn, each with all its points. A few classes are
+    coloured, the others are grey. If there are images, those of the last level's peaks stand below
+    the maps, in frames of the colour of their class.
 
     Parameters
     ----------
@@ -145,7 +147,7 @@ def draw_hierarchy(pair: Pair, model: HiLander, images: Any | None = None, seed:
     model : HiLander
     images : ndarray of shape (n_test, height, width), optional
     seed : int
-        Of the points that are drawn and of the map.
+        Seed of the drawn classes and of the map.
     """
     rows = _choose_points(pair.test_labels, seed)
     hierarchy = model.cluster(pair.test)
@@ -162,13 +164,13 @@ def draw_hierarchy(pair: Pair, model: HiLander, images: Any | None = None, seed:
         name = "points" if column == 0 else f"level {column - 1}"
         axes.set_title(f"{name}: {len(at):,}", fontsize=9, color=INK)
     if images is not None:
-        _draw_pictures(figure.add_subplot(grid[1, :]), images[rows], labels, peaks[-1], colours)
+        _draw_images(figure.add_subplot(grid[1, :]), images[rows], labels, peaks[-1], colours)
     figure.subplots_adjust(left=0.01, right=0.99, top=0.9, bottom=0.03, wspace=0.05, hspace=0.2)
     return figure
 
 
 def _choose_points(labels: Any, seed: int) -> Any:
-    """Whole classes at random until there are enough points."""
+    """Rows of random classes, each with all its points, up to `_MAP_POINTS`."""
     rng = np.random.default_rng(seed)
     sizes = np.bincount(labels)
     turn = rng.permutation(len(sizes))
@@ -188,7 +190,7 @@ def map_points(features: Any, seed: int) -> Any:
 
 
 def _peaks_of_levels(hierarchy: Hierarchy, rows: Any) -> list[Any]:
-    """The peaks of each level that are among some points, as places in their list."""
+    """The peaks of each level among `rows`, as positions in `rows`."""
     place = np.full(hierarchy.n_points, -1)
     place[rows] = np.arange(len(rows))
     points, found = np.arange(hierarchy.n_points), []
@@ -217,14 +219,12 @@ def _draw_peaks(axes: Any, place: Any, labels: Any, peaks: Any, colours: dict[in
     axes.set_yticks([])
 
 
-def _draw_pictures(
-    axes: Any, images: Any, labels: Any, peaks: Any, colours: dict[int, Any]
-) -> None:
-    """Pictures of peaks side by side, those of coloured classes first and framed."""
+def _draw_images(axes: Any, images: Any, labels: Any, peaks: Any, colours: dict[int, Any]) -> None:
+    """Images of peaks in a row, those of coloured classes first and framed."""
     from matplotlib.patches import Rectangle
 
     rank = {label: number for number, label in enumerate(colours)}
-    turn = sorted(peaks.tolist(), key=lambda at: rank.get(int(labels[at]), len(rank)))[:_PICTURES]
+    turn = sorted(peaks.tolist(), key=lambda at: rank.get(int(labels[at]), len(rank)))[:_IMAGES]
     axes.imshow(np.concatenate(list(images[turn]), axis=1), cmap="gray", interpolation="nearest")
     height, width = images.shape[1:3]
     for number, at in enumerate(turn):
@@ -239,7 +239,7 @@ def _draw_pictures(
 def draw_all(
     suite: Suite, names: Sequence[str], dataset: str | None, output: Path, draw_only: bool = False
 ) -> None:
-    """Draw the figures that are asked for; sensitivity from rows that are there, if asked."""
+    """Draw the named figures; with `draw_only`, sensitivity from existing rows."""
     output.mkdir(parents=True, exist_ok=True)
     pairs: dict[str, Pair] = {}
     for name in names:
@@ -271,7 +271,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--dataset")
     parser.add_argument("-o", "--output", type=Path, default=OUTPUT)
     parser.add_argument(
-        "--draw-only", action="store_true", help="sensitivity: from the rows, not measured anew"
+        "--draw-only", action="store_true", help="draw sensitivity from existing rows"
     )
     args = parser.parse_args(arguments)
     names = args.names or EVERY

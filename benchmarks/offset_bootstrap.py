@@ -1,7 +1,8 @@
-"""Made-up identities as the shipped box learned from: members offset as real ones are.
+"""Synthetic identities as the shipped pretrained model was trained on.
 
-A member is a new centre and the offsets of two members of three real identities. Large identities
-made so are full of near repeats, so `fit` learns from those of `hilander.synthetic.identity_bootstrap` alone.
+A member is a new centre plus the offsets of two members of three real identities. A large identity
+made in this way has many members that are nearly equal. So `fit` uses
+`hilander.synthetic.identity_bootstrap` instead.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import numpy as np
 from hilander.arrays.rows import FloatArray, IntArray, unit_rows
 from hilander.synthetic.identity_bootstrap import IdentityBootstrap
 
-_SOURCES = 3
-_FARTHEST_TURN = np.pi / 6  # from the first offset to the second
+_SOURCES = 3  # real identities whose offsets one synthetic identity has
+_FARTHEST_TURN = np.pi / 6  # radians, from the first offset to the second, at most
 
 
 class OffsetBootstrap(IdentityBootstrap):
-    """Makes labelled sets of new identities, whose members are offset from their centre."""
+    """Makes labelled sets of new identities by adding offsets of real members to new centres."""
 
     groups_small = False
 

@@ -1,13 +1,15 @@
-"""Learning from pseudo-labels: how good an embedder becomes that learns from clusters.
+"""Pseudo-labels: train an embedder further, with clusters as labels.
 
-An embedder is trained on some labelled classes. It embeds pictures of other labelled classes, on
-which each method is tuned and trained, and unlabelled pictures of yet other classes, which each
-method clusters. The embedder is then trained on with all labels and the clusters as labels. What
-it is worth is measured on pictures of classes that nobody has seen, by FNMR at FMR and FNIR at
-FPIR, beside training on without the unlabelled pictures and with their true labels.
+An embedder is trained on some labelled classes. It embeds images of other labelled classes, on
+which each method is tuned and trained. It also embeds unlabelled images of further classes, which
+each method clusters. Then the embedder is trained further, with all labels and with the clusters
+as labels. It is scored on images of classes that no training has used, by FNMR at FMR and FNIR at
+FPIR. Two more rows give the bounds: training without the unlabelled images, and with their true
+labels.
 
-The classes that train the embedder teach no method: it tells them apart far better than any new
-ones (on glyphs, 96 % of the neighbours of a point are of its class, against 71 %).
+No method is trained on the classes that the embedder was trained on. The embedder separates those
+far better than new classes: on glyphs, 96 % of the neighbours of a point are of its class, against
+71 % for new classes.
 
     python -m benchmarks.pseudo_labels run [--images glyphs] [--methods NAMES] [--seeds 0 1 2]
 """
@@ -32,7 +34,7 @@ from torch.nn import functional as F
 from benchmarks.rows import RESULTS, append_row, describe_circumstances
 from hilander.comparison.methods import choose_methods
 from hilander.comparison.protocol import make_graph, tune_method
-from hilander.comparison.rival import Method, Problem, noise_to_singletons
+from hilander.comparison.rival import Problem, Rival, noise_to_singletons
 from hilander.embeddings.preparation import learn_preparation
 from hilander.errors import SettingError
 from hilander.metrics.report import score_clustering
@@ -40,7 +42,7 @@ from hilander.metrics.verification import score_verification
 
 ROWS = RESULTS / "pseudo_labels.jsonl"
 FMR, FPIR = (1e-3, 1e-4), (1e-1, 1e-2)
-NOTHING, TRUTH = "labelled classes only", "true labels"
+NO_CLUSTERS, TRUTH = "labelled classes only", "true labels"
 MakeNetwork = Callable[[int], nn.Module]
 Images = NDArray[np.uint8]
 Labels = NDArray[Any]
@@ -58,7 +60,7 @@ class Training:
     scale, margin : float
         Of the cosine softmax: logits are ``scale (cos - margin [true class])``.
     fewest : int
-        Pseudo-classes of fewer pictures teach nothing and are left out.
+        Pseudo-classes of fewer images are left out.
     seed : int
     """
 
@@ -73,18 +75,18 @@ class Training:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Pictures in four parts of disjoint classes.
+    """Images in four parts of disjoint classes.
 
     Parameters
     ----------
     shown : images and labels
-        What the first embedder learns from.
+        The first embedder is trained on these.
     labelled : images and labels
-        What the methods are tuned and trained on.
+        The methods are tuned and trained on these.
     unlabelled : images and labels
-        What they cluster; its labels are for the row of the truth.
+        The methods cluster these; the labels are for the row of the true labels.
     unseen : images and labels
-        What embedders are judged on.
+        The embedders are scored on these.
     """
 
     shown: tuple[Images, Labels]
@@ -99,7 +101,7 @@ def split_classes(
     seed: int = 0,
     shares: tuple[float, float, float] = (0.3, 0.15, 0.3),
 ) -> Split:
-    """Part the classes: shown, labelled, unlabelled, unseen.
+    """Split the classes into four parts: shown, labelled, unlabelled, unseen.
 
     Parameters
     ----------
@@ -107,7 +109,7 @@ def split_classes(
     labels : ndarray of shape (n,)
     seed : int
     shares : three of float
-        Of the shown, the labelled and the unlabelled classes; the rest is unseen.
+        Shares of the shown, the labelled and the unlabelled classes; the rest is unseen.
     """
     codes = np.unique(labels, return_inverse=True)[1]
     n_classes = int(codes.max()) + 1
@@ -119,7 +121,7 @@ def split_classes(
 
 
 class SmallEmbedder(nn.Module):
-    """Three convolutions and a linear map; for grey pictures of about 28 by 28."""
+    """Three convolutions and a linear map, for grey images of about 28 by 28."""
 
     def __init__(self, dim: int = 64, channels: int = 1) -> None:
         super().__init__()
@@ -133,25 +135,25 @@ class SmallEmbedder(nn.Module):
         self.project = nn.Linear(64 * 9, dim)
 
     def forward(self, pictures: torch.Tensor) -> torch.Tensor:
-        """Embeddings of unit length, shape (n, dim), of pictures (n, channels, height, width)."""
+        """Embeddings of unit length, shape (n, dim), of images (n, channels, height, width)."""
         return F.normalize(self.project(self.layers(pictures)), dim=1)
 
 
 def make_small_embedder(seed: int) -> nn.Module:
-    """A small network whose first weights depend on the seed alone."""
+    """A small network. Its initial weights depend on the seed alone."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         return SmallEmbedder()
 
 
 def as_pictures(images: Images) -> torch.Tensor:
-    """Pictures as float tensors of shape (n, channels, height, width), in [0, 1]."""
+    """Images as float tensors of shape (n, channels, height, width), in [0, 1]."""
     pictures = torch.from_numpy(np.ascontiguousarray(images)).float() / 255
     return pictures.unsqueeze(1) if pictures.ndim == 3 else pictures
 
 
 def train_embedder(network: nn.Module, images: Images, labels: Labels, settings: Training) -> None:
-    """Train an embedder in place to tell classes apart, by a cosine softmax with a margin.
+    """Train an embedder in place to separate classes, by a cosine softmax with a margin.
 
     Parameters
     ----------
@@ -164,7 +166,7 @@ def train_embedder(network: nn.Module, images: Images, labels: Labels, settings:
     kept = sizes[codes] >= settings.fewest
     images, codes = images[kept], np.unique(codes[kept], return_inverse=True)[1]
     if not len(codes) or codes.max() < 1:
-        return  # one class or none: nothing to tell apart
+        return  # fewer than two classes: nothing to separate
     pictures, classes = as_pictures(images), torch.from_numpy(codes)
     dim = network(pictures[:2]).shape[1]
     generator = torch.Generator().manual_seed(settings.seed)
@@ -195,7 +197,7 @@ def embed(network: nn.Module, images: Images) -> NDArray[np.float32]:
     )
 
 
-def cluster_with(method: Method, labelled: tuple[Any, Any], unlabelled: Any, seed: int) -> Any:
+def cluster_with(method: Rival, labelled: tuple[Any, Any], unlabelled: Any, seed: int) -> Any:
     """Tune a method on labelled embeddings and cluster unlabelled ones."""
     features, labels = labelled
     codes = np.unique(labels, return_inverse=True)[1].astype(np.int64)
@@ -210,16 +212,16 @@ def cluster_with(method: Method, labelled: tuple[Any, Any], unlabelled: Any, see
 
 
 def run_seed(
-    split: Split, methods: Sequence[Method], seed: int, make_network: MakeNetwork
+    split: Split, methods: Sequence[Rival], seed: int, make_network: MakeNetwork
 ) -> Iterator[dict[str, Any]]:
-    """Rows of one seed, as they come: the embedder before, with true labels, with each method's."""
+    """Rows of one seed: without clusters, with true labels, with the clusters of each method."""
     first = Training(seed=seed)
     base = make_network(seed)
     train_embedder(base, *split.shown, first)
     labelled = embed(base, split.labelled[0]), split.labelled[1]
     unlabelled = embed(base, split.unlabelled[0])
-    nothing = _learn_on(split, None, base, make_network, first)
-    yield {"labels": NOTHING, "seed": seed, **nothing}
+    without = _learn_on(split, None, base, make_network, first)
+    yield {"labels": NO_CLUSTERS, "seed": seed, **without}
     truth = _learn_on(split, split.unlabelled[1], base, make_network, first)
     yield {"labels": TRUTH, "seed": seed, "bcubed_f": 1.0, **truth}
     for method in methods:
@@ -243,7 +245,7 @@ def _learn_on(
     make_network: MakeNetwork,
     settings: Training,
 ) -> dict[str, float]:
-    """Go on from the base with labelled and pseudo-labelled pictures together, and verify."""
+    """Train the base further with labelled and pseudo-labelled images, and score it."""
     network = make_network(settings.seed)
     network.load_state_dict(base.state_dict())
     images = np.concatenate([split.shown[0], split.labelled[0]])
@@ -263,18 +265,19 @@ def _verify(network: nn.Module, split: Split) -> dict[str, float]:
 
 
 TEXT = (
-    "A small network that embeds pictures of glyphs is trained on labelled classes; each method, "
-    "tuned and trained on other labelled classes, clusters unlabelled pictures, and the network is "
-    "trained on with the clusters as labels. What it is worth is measured on classes that nobody "
-    "has seen: FNMR is the share of pairs of one class that are refused at a threshold which "
-    "accepts the given share (FMR) of pairs of two classes; FNIR is the share of pictures of "
-    "enrolled classes that are not found as such at a threshold which finds the given share (FPIR) "
-    "of pictures of other classes. Lower is better; means over seeds."
+    "A small network that embeds images of glyphs is trained on labelled classes. Each method is "
+    "tuned and trained on other labelled classes and clusters unlabelled images. Then the network "
+    "is trained further with the clusters as labels. It is scored on classes that no training has "
+    "used. FNMR is the share of pairs of one class that are rejected at the threshold that accepts "
+    "the given share (FMR) of pairs of two classes. FNIR is the share of images of enrolled "
+    "classes that are not identified at the threshold that accepts the given share (FPIR) of "
+    "images of other classes. Lower is better. Values are means over seeds. Rows: "
+    "`benchmarks/results/pseudo_labels.jsonl`, by `python -m benchmarks.pseudo_labels run`."
 )
 
 
 def format_pseudo_labels(rows: Sequence[dict[str, Any]]) -> str:
-    """Lay rows out as a Markdown table, the mean over seeds; lower errors are better."""
+    """A Markdown table of the means over seeds; lower errors are better."""
     if not rows:
         return "Not run yet: `python -m benchmarks.pseudo_labels run`."
     names = [f"fnmr@{rate:g}" for rate in FMR] + [f"fnir@{rate:g}" for rate in FPIR]

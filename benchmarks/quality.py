@@ -1,14 +1,14 @@
-"""What each part of the default method is worth, and how many identities it takes.
+"""Ablation of the default method, and its scores with few training identities.
 
     python -m benchmarks.quality ablation [--dataset NAME ...] [--seeds 0 1 2] [--learnt mistakes]
     python -m benchmarks.quality identities [--dataset NAME ...] [--seeds 0 1 2] [--numbers 30 100]
-    python -m benchmarks.quality render              # the tables of docs/quality.md
+    python -m benchmarks.quality render              # the tables of docs/results/quality.md
 
-Every row is trained and tuned on the train file alone. The parts are added one by one: the paper's
-model, evidence in place of raw features, episodes of other sizes, hierarchies with the model's own
-mistakes, verified merges, communities, a p_tau that follows the sizes, a map of the embeddings.
-Rows of the first and of the last, the default, come from the comparison. No adviser is asked: what
-that is worth with few identities is a study of its own.
+Every model is trained and tuned on the train file alone. The parts are added one by one: the
+paper's model; edge features in place of raw embeddings; episodes of other sizes; super-nodes of the
+model's own clusterings, mistakes included; verified merges; communities; a p_tau that follows the
+sizes; a linear map of the embeddings. Rows of the first and of the last, the default, come from the
+comparison. The ablation uses no prior model; the study of few identities measures that.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from hilander.training.plans import make_plan, prepare
 
-from benchmarks.box import DOMAIN_OF, find_box
-from benchmarks.box import ROWS as PRETRAINED_ROWS
 from benchmarks.datasets import SHARED, begin_row, load_labelled
+from benchmarks.pretrained import PRETRAINED, find_pretrained
+from benchmarks.pretrained import ROWS as PRETRAINED_ROWS
+from benchmarks.pretrained_sets import DOMAIN_OF
 from benchmarks.rows import (
     RESULTS,
     ROOT,
@@ -39,7 +39,8 @@ from hilander import HiLander
 from hilander.arrays.rows import FloatArray, IntArray
 from hilander.embeddings.validation import as_embeddings
 from hilander.hierarchy.hierarchy import Hierarchy
-from hilander.hierarchy.levels import score_with_labels, walk_levels
+from hilander.hierarchy.levels import walk_levels
+from hilander.hierarchy.scorers import CachedScorer, LabelScorer
 from hilander.io.files import read_embeddings
 from hilander.knn.search import build_knn_graph
 from hilander.linkage.evidence.network import EvidenceNetwork
@@ -64,17 +65,20 @@ from hilander.training.evidence.plan import EvidencePlan
 from hilander.training.evidence.recipe import choose_rules, train_trial
 from hilander.training.evidence.thresholds import VALIDATION_POINTS, ThresholdSearch
 from hilander.training.map_choice import can_validate_maps
-from hilander.training.paper.recipe import Stages, cache_first_graph, choose_held_out
+from hilander.training.methods import find_method
+from hilander.training.model import Model
+from hilander.training.split import choose_held_out
+from hilander.training.stages import Stages
 
 ROWS = RESULTS / "quality.jsonl"
 COMPARISON = RESULTS / "comparison.jsonl"
-PAGE = ROOT / "docs" / "quality.md"
+PAGE = ROOT / "docs" / "results" / "quality.md"
 ABLATION_MARKS = ("<!-- ablation: begin -->", "<!-- ablation: end -->")
 IDENTITY_MARKS = ("<!-- identities: begin -->", "<!-- identities: end -->")
 SCORES = ("pairwise_f", "bcubed_f", "nmi")
 PAPER, DEFAULT = "the paper's model", "+ a map of the embeddings (the default)"
 OF_COMPARISON = {"Hi-LANDER (paper)": PAPER, "hilander (default)": DEFAULT}
-# What is learned, and how it is tried: the decoder, and whether p_tau follows the spread of sizes.
+# For each training recipe its variants: the decoder, and whether p_tau follows the sizes.
 STEPS = {
     "evidence": {"+ evidence": ("parents", False)},
     "episodes": {"+ size episodes": ("parents", False)},
@@ -87,23 +91,21 @@ STEPS = {
 }
 SEEDS = 3
 N_IDENTITIES = (10, 30, 100)
-ALONE, BESIDE = "alone", "advised"
+ALONE, WITH_PRIOR = "alone", "with prior"
 
 
 def examples_of_true_clusters(
     seen: Iterable[EpisodeGraph], plan: EvidencePlan
 ) -> Iterator[GraphExamples]:
-    """Super-nodes as the true identities make them: the paper's hierarchies of ground truth."""
+    """Super-nodes of the ground-truth hierarchy, as in the paper."""
     for episode, graph in seen:
-        yield from examples_of_clusters(
-            episode, graph, score_with_labels(episode.labels), [plan.rules]
-        )
+        yield from examples_of_clusters(episode, graph, LabelScorer(episode.labels), [plan.rules])
 
 
 def learn_steps(
     known: Episode, plan: EvidencePlan, learnt: Sequence[str]
 ) -> dict[str, EvidenceNetwork]:
-    """Networks trained with as much of the method as each of these steps has."""
+    """Train one network for each recipe of `learnt`."""
     stages, networks = Stages(None, "", False), {}
     if "evidence" in learnt:
         networks["evidence"] = init_network(plan)
@@ -118,7 +120,7 @@ def learn_steps(
 def learn_from_episodes(
     known: Episode, plan: EvidencePlan, learnt: Sequence[str], stages: Stages
 ) -> dict[str, EvidenceNetwork]:
-    """Networks whose looks at points are the same, and whose super-nodes are true or their own."""
+    """Networks with one classifier of points. They differ in the super-nodes of their training."""
     points = init_network(plan)
     made = make_training_episodes(known, plan)
     seen, _ = train_on_points(points, made, plan, stages, "episodes")
@@ -137,14 +139,15 @@ def learn_from_episodes(
 def run_ablation(
     name: str, seed: int, learnt: Sequence[str] = tuple(STEPS)
 ) -> Iterator[dict[str, Any]]:
-    """Rows of these steps on one pair, with the embeddings as they are.
+    """Rows of these recipes on one pair, without a map of the embeddings.
 
-    The paper's model and the default have theirs in the comparison.
+    The rows of the paper's model and of the default are in the comparison.
     """
     features, labels, test, truth = read_pair(name)
     model = HiLander(random_state=seed, whiten=False)
-    plan = make_plan(model, features, labels)
-    preparation = prepare(model, features, labels, plan.rules.k)
+    method = find_method(model.method)
+    plan = method.plan(model, features, labels)
+    preparation = method.prepare(model, features, labels, plan)
     points, others = preparation.apply(features), preparation.apply(test)
     held = choose_held_out(labels, plan)
     unseen = Episode(points[held], labels[held])
@@ -152,15 +155,15 @@ def run_ablation(
     networks = learn_steps(Episode(points, labels), plan, learnt)
     graph = build_knn_graph(others, plan.rules.k)
     for step in learnt:
-        judge = ThresholdSearch(
+        search = ThresholdSearch(
             trials[step], [unseen], plan.rules, seed=seed, most_points=VALIDATION_POINTS
         )
-        score = cache_first_graph(EvidenceScorer(networks[step], plan.device))
-        for variant, (decoder, rises) in STEPS[step].items():
-            judge.rules = replace(plan.rules, decoder=decoder)
-            if not rises:
-                judge.rules = replace(judge.rules, p_tau_slope=0.0)
-            rules = judge.choose()[0]
+        score = CachedScorer(EvidenceScorer(networks[step], plan.device))
+        for variant, (decoder, follows_sizes) in STEPS[step].items():
+            search.rules = replace(plan.rules, decoder=decoder)
+            if not follows_sizes:
+                search.rules = replace(search.rules, p_tau_slope=0.0)
+            rules = search.choose()[0]
             found = Hierarchy.of_steps(walk_levels(others, score, rules, graph=graph)).labels(-1)
             yield {
                 "study": "ablation", "variant": variant,
@@ -170,17 +173,17 @@ def run_ablation(
 
 
 def read_left_out_model(name: str, seed: int, labels: IntArray) -> PriorModel | None:
-    """The box that has not seen the domain of a pair, as adviser of who learns from these."""
-    folder = find_box(DOMAIN_OF[name], seed)
+    """The pretrained model without the domain of a pair, as prior for these training labels."""
+    folder = find_pretrained(DOMAIN_OF[name], seed)
     return read_prior(str(folder), len(np.unique(labels)), len(labels))
 
 
 def run_identities(
     name: str, seed: int, numbers: Sequence[int] = N_IDENTITIES
 ) -> Iterator[dict[str, Any]]:
-    """Rows of models that saw fewer identities: alone, and with the box as adviser.
+    """Rows of models trained on fewer identities: alone, and with a prior model.
 
-    The box is one that was trained without the domain.
+    The prior is a pretrained model that was trained without the domain.
     """
     features, labels, test, truth = read_pair(name)
     order = np.random.default_rng([seed, 9]).permutation(np.unique(labels))
@@ -198,22 +201,23 @@ def run_identities(
 def cluster_by_few(
     features: FloatArray, labels: IntArray, test: FloatArray, name: str, seed: int
 ) -> dict[str, IntArray]:
-    """Clusters of the test file by a model of these points, alone and advised; trained once."""
+    """Train once, and cluster the test file without and with the prior model."""
     labels = np.unique(labels, return_inverse=True)[1].astype(np.int64)
     model = HiLander(random_state=seed, prior="none")
-    plan = make_plan(model, features, labels)
-    model.preparation_ = prepare(model, features, labels, plan.rules.k)
-    everything = Episode(model.preparation_.apply_to_training_set(features), labels)
+    method = find_method(model.method)
+    plan = method.plan(model, features, labels)
+    preparation = method.prepare(model, features, labels, plan)
+    everything = Episode(preparation.apply_to_training_set(features), labels)
     held, stages = choose_held_out(labels, plan), Stages(None, "", False)
     trial = train_trial(everything, held, plan, stages) if held.any() else None
     network, _ = train_evidence(everything, plan, stages, "train")
     clusters = {}
-    for variant, prior in ((ALONE, None), (BESIDE, read_left_out_model(name, seed, labels))):
-        model.prior = "none" if prior is None else "pretrained"
-        if prior is not None and not can_validate_maps(labels):  # each set is whitened by itself
-            model.preparation_ = prepare(model, features, labels, plan.rules.k)
-        model.network_ = network if prior is None else prior.join(network)
-        model.rules_, _ = choose_rules(everything, held, plan, stages, prior, trial)
+    for variant, prior in ((ALONE, None), (WITH_PRIOR, read_left_out_model(name, seed, labels))):
+        if prior is not None and not can_validate_maps(labels):  # `fit` whitens each set then
+            preparation = replace(preparation, whitens_each_set=True)
+        joined = network if prior is None else prior.join(network)
+        rules, _ = choose_rules(everything, held, plan, stages, prior, trial)
+        model.model_ = Model(joined, rules, preparation)
         clusters[variant] = model.predict(test)
     return clusters
 
@@ -237,7 +241,7 @@ def read_pair(name: str) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
 
 
 def mean_scores(rows: Sequence[dict[str, Any]]) -> str:
-    """Fp / Fb / NMI, the mean over seeds, and how many if they are few."""
+    """Fp / Fb / NMI, the mean over seeds; the number of seeds if it is below `SEEDS`."""
     if not rows:
         return "not run"
     means = [np.mean([row[name] for row in rows]) for name in SCORES]
@@ -246,7 +250,7 @@ def mean_scores(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def format_ablation(rows: Sequence[dict[str, Any]], compared: Sequence[dict[str, Any]]) -> str:
-    """A Markdown table: parts by data sets; the first and the last were compared with others."""
+    """A Markdown table: parts by data sets; the first and the last are rows of the comparison."""
     latest = {
         (row["variant"], row["dataset"], row["seed"]): row
         for row in rows
@@ -267,23 +271,23 @@ def format_ablation(rows: Sequence[dict[str, Any]], compared: Sequence[dict[str,
     return "\n".join(lines)
 
 
-def format_identities(rows: Sequence[dict[str, Any]], boxes: Sequence[dict[str, Any]]) -> str:
-    """A Markdown table: identities by data sets, the model alone, advised, and the box alone."""
+def format_identities(rows: Sequence[dict[str, Any]], pretrained: Sequence[dict[str, Any]]) -> str:
+    """A Markdown table: models of few identities alone, with the prior model, and the prior."""
     rows = [row for row in rows if row["study"] == "identities"]
     latest = {
         (row["dataset"], row["n_identities"], row["variant"], row["seed"]): row
         for row in rows
-        if row["variant"] in (ALONE, BESIDE)
+        if row["variant"] in (ALONE, WITH_PRIOR)
     }
-    box = {(r["dataset"], r["seed"]): r for r in boxes if r["method"] == "in the box"}
-    lines = ["| data set | identities | points | alone | advised by the box |", "|---" * 5 + "|"]
+    prior = {(r["dataset"], r["seed"]): r for r in pretrained if r["method"] == PRETRAINED}
+    lines = ["| data set | identities | points | alone | with the prior |", "|---" * 5 + "|"]
     for name in SHARED:
-        alone = [row for (dataset, _), row in box.items() if dataset == name]
-        lines.append(f"| {name} | 0 | 0 | | {mean_scores(alone)} (the box) |")
+        prior_rows = [row for (dataset, _), row in prior.items() if dataset == name]
+        lines.append(f"| {name} | 0 | 0 | | {mean_scores(prior_rows)} (the prior alone) |")
         for n in sorted({key[1] for key in latest if key[0] == name}):
             cells = [
                 [row for key, row in latest.items() if key[:3] == (name, n, variant)]
-                for variant in (ALONE, BESIDE)
+                for variant in (ALONE, WITH_PRIOR)
             ]
             points = round(np.mean([row["n_train"] for cell in cells for row in cell]))
             texts = " | ".join(map(mean_scores, cells))
@@ -292,7 +296,7 @@ def format_identities(rows: Sequence[dict[str, Any]], boxes: Sequence[dict[str, 
 
 
 def render() -> None:
-    """Draw the tables of the page anew."""
+    """Write the tables of the page from the rows."""
     rows = read_rows(ROWS)
     text = PAGE.read_text(encoding="utf-8")
     text = put_block(text, ABLATION_MARKS, format_ablation(rows, read_rows(COMPARISON)))
@@ -317,9 +321,9 @@ def main(arguments: list[str] | None = None) -> int:
     run = {"ablation": ablation, "identities": identities}[args.command]
     for seed in args.seeds:
         for name in args.dataset:
-            told = begin_row(name, seed)
+            start = begin_row(name, seed)
             for row in run(name, seed):
-                append_row(ROWS, told | row)
+                append_row(ROWS, start | row)
                 print(name, seed, row, flush=True)
     return 0
 

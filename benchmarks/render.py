@@ -1,4 +1,4 @@
-"""Draw ``docs/results.md`` and the README's table from rows.
+"""Draw ``docs/results/comparison.md`` and the table of the README from rows.
 
 python -m benchmarks.render [--check]
 """
@@ -20,52 +20,56 @@ from hilander.comparison.protocol import BUDGET
 from hilander.comparison.rows import Row, latest_rows, read_rows
 from hilander.comparison.tables import Summary, format_markdown, show_seconds, summarise_rows
 
-PAGE = ROOT / "docs" / "results.md"
+PAGE = ROOT / "docs" / "results" / "comparison.md"
 README = ROOT / "README.md"
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 NOT_YET = (
-    "*Ours has not been measured by this protocol yet; [results](docs/results.md) has the others.*"
+    "*`hilander` has not been measured by this protocol yet. "
+    "[The comparison](docs/results/comparison.md) has the other methods.*"
 )
 # File, name in the config, caption.
 FIGURES = {
     "early-stop.png": (
         "early_stop",
-        "The paper's model by level, trained briefly, p_tau chosen on held-out identities; both "
-        "stopping points are marked.",
+        "Scores of the paper's model by level, after a brief training, with p_tau chosen on "
+        "held-out identities. Both stopping points are marked.",
     ),
     "sensitivity.png": (
         "sensitivity",
         "Sensitivity of the paper's model, one setting varied at a time: k and p_tau when "
-        "clustering, aggregation and encoder in training; p_tau, where it is not varied, as "
-        "held-out identities choose it.",
+        "clustering, aggregation and encoder in training. Where p_tau is not varied, it is chosen "
+        "on held-out identities.",
     ),
     "hierarchy-map.png": (
         "hierarchy",
-        "The default method's hierarchy on a map of some points (t-SNE): all points, and the peaks "
-        "of each level; pictures of the last peaks are framed in the colour of their class.",
+        "The hierarchy of the default method on a map of some points (t-SNE): all points, and the "
+        "peaks of each level. Images of the last peaks have a frame in the colour of their class.",
     ),
 }
 
 
 def render_page(suite: Suite, rows: Sequence[Row], pseudo: Sequence[dict[str, object]]) -> str:
-    """The whole of ``docs/results.md``."""
+    """The whole page ``docs/results/comparison.md``."""
     parts = [
-        "# Results",
-        "Drawn from `benchmarks/results/` by `python -m benchmarks.render`; measured by "
-        "`python -m benchmarks.suite run`. Every method was tuned on the training set alone, each "
-        f"with at most {BUDGET} settings, by the mean of pairwise and BCubed F; "
-        "[what each method is](reference/rivals.md) says the rest. Cells are Fp / Fb / NMI, the "
-        f"mean over {suite.seeds} seeds where the method varies. The pairs: omniglot is handwritten "
-        "characters, other ones than in its training file (a small CNN); flowers is other kinds "
-        "of flowers (EfficientNet); faces trains on CelebA and tests on LFW, another collection "
-        "whose sizes are unlike (dlib). A plus behind a commit means that files differed from it.",
+        "# Comparison with rivals",
+        "Measured: pairwise F, BCubed F, NMI and seconds of every method on three pairs of a "
+        "training file and a test file with other identities. Command: `python -m benchmarks.suite "
+        "run`. Rows: `benchmarks/results/comparison.jsonl`; `python -m benchmarks.render` draws "
+        "this page from them. Every method was tuned on the training set alone, each with at most "
+        f"{BUDGET} settings, by the mean of pairwise and BCubed F. [Rivals](../reference/rivals.md) "
+        "describes each method. Cells are Fp / Fb / NMI, the mean over "
+        f"{suite.seeds} seeds where the result depends on the seed.",
+        "The pairs: omniglot has handwritten characters, embedded by a small CNN. flowers has "
+        "kinds of flowers, embedded by EfficientNet. faces trains on CelebA and tests on LFW, whose "
+        "size distribution differs; both are embedded by dlib. A plus after a commit means that "
+        "files differed from the commit.",
     ]
     for table in suite.tables:
         parts += [f"## {table.title}", render_table(table, rows, pseudo)]
     captions = caption_figures(suite)
     if captions:
         parts.append("## Figures")
-        parts += [f"![{text}](images/{name})\n\n*{text}*" for name, text in captions.items()]
+        parts += [f"![{text}](../images/{name})\n\n*{text}*" for name, text in captions.items()]
     for name in suite.datasets:
         some = rows_of(rows, name)
         if some:
@@ -74,7 +78,7 @@ def render_page(suite: Suite, rows: Sequence[Row], pseudo: Sequence[dict[str, ob
 
 
 def caption_figures(suite: Suite) -> dict[str, str]:
-    """Captions of the figures that are there, by file, with the data set of each."""
+    """Captions of the figures that exist, by file."""
     return {
         file: f"{caption} Data: {suite.figures[name]}."
         for file, (name, caption) in FIGURES.items()
@@ -88,7 +92,7 @@ def _describe(rows: Sequence[Row]) -> str:
     return (
         f"{first.n:,} points of {first.d} features, data {first.dataset_hash}; {first.machine}; "
         f"commit {commits or 'unknown'}. Scores are mean ± standard deviation over seeds; settings "
-        "are those tuned on train."
+        "are those tuned on the training set."
     )
 
 
@@ -132,7 +136,7 @@ def _show_seconds(one: Summary | None) -> str:
 
 
 def rows_of(rows: Sequence[Row], dataset: str) -> list[Row]:
-    """Latest rows of one data set; of several versions of it, the last measured."""
+    """Latest rows of one data set. Of several versions of the data, the last measured counts."""
     some = [row for row in rows if row.dataset == dataset]
     if not some:
         return []
@@ -140,7 +144,7 @@ def rows_of(rows: Sequence[Row], dataset: str) -> list[Row]:
 
 
 def render_readme(text: str, suite: Suite, rows: Sequence[Row]) -> str:
-    """The README with its table drawn anew between the markers: the methods that have results."""
+    """The README with a table of the measured methods between its marks."""
     if BEGIN not in text or END not in text:
         return text
     measured = {row.method for row in rows}
@@ -152,7 +156,7 @@ def render_readme(text: str, suite: Suite, rows: Sequence[Row]) -> str:
 
 
 def render_all(config: Path = CONFIG) -> dict[Path, str]:
-    """What every rendered file should hold."""
+    """The content of every rendered file, by path."""
     suite = read_suite(config)
     rows = read_rows(ROWS) if ROWS.is_file() else []
     pages = {PAGE: render_page(suite, rows, read_plain_rows(PSEUDO_ROWS))}
@@ -162,7 +166,7 @@ def render_all(config: Path = CONFIG) -> dict[Path, str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the files, or with --check say whether they are as they should be."""
+    """Write the files, or with --check list those that differ from their rows."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--config", type=Path, default=CONFIG)
     parser.add_argument("--check", action="store_true")

@@ -1,4 +1,4 @@
-"""Rows of results: appended to JSONL files, each saying where and on what it was measured."""
+"""Rows of results in JSONL files. Each row names its commit, machine, data and seed."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
+# Names in rows that were measured before version 0.2, and the present ones.
+RENAMED = {"in the box": "pretrained", "advised": "with prior"}
 
 
 def find_data() -> Path:
-    """Folder of the real embeddings: HILANDER_DATA, else beside the repository."""
+    """Folder of the real embeddings: HILANDER_DATA, or a folder beside the repository."""
     return Path(os.environ.get("HILANDER_DATA", ROOT.parent / "shared" / "data"))
 
 
 def append_row(path: Path, row: dict[str, Any]) -> None:
-    """Append one row; numbers that JSON has no word for become null."""
+    """Append one row. Numbers that JSON cannot hold (NaN, infinity) become null."""
     path.parent.mkdir(parents=True, exist_ok=True)
     plain = {key: None if _is_odd(value) else value for key, value in row.items()}
     with path.open("a", encoding="utf-8") as stream:
@@ -30,14 +32,15 @@ def append_row(path: Path, row: dict[str, Any]) -> None:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """All rows of a file, in order; none if there is no file."""
+    """All rows of a file, in order, with the present names; none if there is no file."""
     if not path.is_file():
         return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [_rename_values(json.loads(line)) for line in lines if line]
 
 
 def describe_circumstances() -> dict[str, Any]:
-    """When, on what machine and with what code: what every row carries."""
+    """Commit, date, machine and torch version, which every row holds."""
     import torch
 
     return {
@@ -49,7 +52,7 @@ def describe_circumstances() -> dict[str, Any]:
 
 
 def current_commit() -> str:
-    """The commit the code is at, with a plus if files differ from it."""
+    """The present commit, with a plus if files of the package differ from it."""
     try:
         commit = _git("rev-parse", "--short=12", "HEAD")
         return commit + ("+" if _git("status", "--porcelain", "--", "hilander") else "")
@@ -79,14 +82,18 @@ def hash_file(path: Path) -> str:
 
 
 def put_block(text: str, marks: tuple[str, str], content: str) -> str:
-    """A page with another content between its two marks; the rest stays.
+    """Replace the content between two marks of a page.
 
     Parameters
     ----------
     text : str
+        The page.
     marks : tuple of two str
-        As they stand in the page.
     content : str
+
+    Returns
+    -------
+    text : str
     """
     begin, end = marks
     head, _, rest = text.partition(begin)
@@ -96,6 +103,12 @@ def put_block(text: str, marks: tuple[str, str], content: str) -> str:
 def _git(*arguments: str) -> str:
     done = subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True)
     return done.stdout.strip()
+
+
+def _rename_values(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with the present names of its method and variant."""
+    old = {key: row[key] for key in ("method", "variant") if key in row}
+    return row | {key: RENAMED.get(value, value) for key, value in old.items()}
 
 
 def _is_odd(value: Any) -> bool:

@@ -1,14 +1,15 @@
-"""How cost grows with the number of points: time, memory and quality, ours and peers.
+"""Time, memory and quality as the number of points grows: our methods and rivals.
 
     python -m benchmarks.scale run [--n 20000 100000 200000 1270000] [--methods NAMES ...]
     python -m benchmarks.scale huge          # 5.2 M x 256 from a float16 file
     python -m benchmarks.scale train         # training on 100 k x 128
-    python -m benchmarks.scale render        # docs/scale.md and its chart, from the rows
-    python -m benchmarks.scale calibrate     # measured beside estimated, for hilander/budget.py
+    python -m benchmarks.scale render        # docs/results/scale.md and its chart, from the rows
+    python -m benchmarks.scale calibrate     # measured and estimated costs, for the cost model
 
-Rows are appended to ``benchmarks/results/scale.jsonl``. Every measurement is a process of its own.
+Rows are appended to ``benchmarks/results/scale.jsonl``. Every measurement runs in its own process.
 Points and models are made once and kept under ``build/scale``. The default method runs with the
-model in the box; the paper's network is trained on 20,000 points of other identities.
+pretrained model. The paper's network is trained on 20,000 points of other identities. The cost
+model is `hilander.hierarchy.budget`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from benchmarks.scale_data import (
     FOLDER,
     HUGE,
     PointSet,
-    judge_sample,
+    find_exact_neighbours,
     make_points,
     make_training,
 )
@@ -43,8 +44,9 @@ ROWS = RESULTS / "scale.jsonl"
 SIZES = (20_000, 100_000, 200_000, 1_270_000)
 OURS = {"hilander (paper)": "paper", "hilander (default)": "evidence"}
 RIVALS = ("FINCH", "k-means", "fast_hdbscan", "EVoC")
-TRAINED_ON = 20_000
-BRIEF_EPOCHS, BRIEF_HIERARCHIES = 3, ((10, 2),)
+PAPER_HIDDEN = 512  # width of the paper's network
+TRAINED_ON = 20_000  # points
+BRIEF_EPOCHS, BRIEF_HIERARCHIES = 3, ((10, 2),)  # enough for labels that mean something
 
 
 def make_estimator(method: str, *, brief: bool = False) -> Any:
@@ -54,7 +56,7 @@ def make_estimator(method: str, *, brief: bool = False) -> Any:
     ----------
     method : {"paper", "evidence"}
     brief : bool
-        A few epochs of the paper's network: enough for labels that mean something.
+        Train the paper's network for a few epochs only.
     """
     from hilander import HiLander
     from hilander.linkage.paper.training import LearningSettings
@@ -65,15 +67,15 @@ def make_estimator(method: str, *, brief: bool = False) -> Any:
     if brief:
         learning = replace(learning, epochs=BRIEF_EPOCHS, hierarchies=BRIEF_HIERARCHIES)
     return HiLander(
-        method="paper", k=10, features="identity", encoder="attention", hidden=512,
+        method="paper", k=10, features="identity", encoder="attention", hidden=PAPER_HIDDEN,
         learning=learning, random_state=0,
     )  # fmt: skip
 
 
 def find_model(method: str, dim: int, folder: Path = FOLDER, n: int = TRAINED_ON) -> Path:
-    """Folder of a trained model: the one in the box, or the paper's of this width.
+    """Folder of a trained model: the pretrained one, or the paper's network of this width.
 
-    The latter is trained if it is not there yet.
+    The latter is trained if its folder is missing.
     """
     if method == "evidence":
         return PRETRAINED
@@ -88,7 +90,7 @@ def find_model(method: str, dim: int, folder: Path = FOLDER, n: int = TRAINED_ON
 def measure(
     method: str, points: PointSet, limits: Limits, *, model: Path | None, **options: Any
 ) -> dict[str, Any]:
-    """One method on one set of points, as a row.
+    """Measure one method on one set of points and return the row.
 
     Parameters
     ----------
@@ -97,9 +99,9 @@ def measure(
     points : PointSet
     limits : Limits
     model : Path, optional
-        Of ours.
+        Folder of the model, for our methods.
     **options
-        k, memory; of ours.
+        k and memory, for our methods.
     """
     facts = points.facts
     row = {
@@ -114,7 +116,7 @@ def measure(
         "between": facts["between"],
     }
     job = {
-        "kind": "ours" if method in OURS else "peer",
+        "kind": "ours" if method in OURS else "rival",
         "method": method,
         "features": str(points.features),
         "model": None if model is None else str(model),
@@ -130,7 +132,7 @@ def measure(
 def run_job(
     row: dict[str, Any], job: dict[str, Any], limits: Limits, points: PointSet | None = None
 ) -> dict[str, Any]:
-    """Do a job in a process under limits; its row, or one with the error."""
+    """Run a job in a process under limits; return its row, or the row with the error."""
     row = {**row, **describe_circumstances(), "threads": limits.threads}
     row |= {"memory_budget": job.get("memory"), "load": round(os.getloadavg()[0], 1)}
     with tempfile.TemporaryDirectory(prefix="hilander-scale-") as temporary:
@@ -149,29 +151,29 @@ def run_job(
         result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
         row |= result
         if points is not None:
-            row |= judge(points, folder)
+            row |= score_result(points, folder)
     return {**row, "error": None}
 
 
-def judge(points: PointSet, folder: Path) -> dict[str, Any]:
+def score_result(points: PointSet, folder: Path) -> dict[str, Any]:
     """Score labels against identities, and the graph of a sample against exact neighbours."""
     from hilander.metrics.report import score_clustering
 
     truth = np.load(points.labels)
     scores = score_clustering(truth, np.load(folder / "labels.npy")).to_dict()
-    judged = {name: scores[name] for name in ("pairwise_f", "bcubed_f", "nmi", "n_clusters")}
+    found_scores = {name: scores[name] for name in ("pairwise_f", "bcubed_f", "nmi", "n_clusters")}
     if (folder / "neighbours.npy").is_file():
         found = np.load(folder / "neighbours.npy")
-        rows, exact = judge_sample(np.load(points.features, mmap_mode="r"), found.shape[1])
+        rows, exact = find_exact_neighbours(np.load(points.features, mmap_mode="r"), found.shape[1])
         hit = (exact[:, :, None] == found[:, None, :]).any(axis=2)
         same = truth[exact] == truth[rows, None]
-        judged["recall"] = round(float(hit.mean()), 4)
-        judged["same_recall"] = round(float(hit[same].mean()), 4)
-    return judged
+        found_scores["recall"] = round(float(hit.mean()), 4)
+        found_scores["same_recall"] = round(float(hit[same].mean()), 4)
+    return found_scores
 
 
 def run_sizes(args: argparse.Namespace) -> None:
-    """Measure every method at every size, smallest first; one that passed a limit is left out."""
+    """Measure every method at every size, smallest first; stop a method that passed a limit."""
     limits = limits_of(args)
     given_up: set[str] = set()
     for n in sorted(args.n):
@@ -183,7 +185,7 @@ def run_sizes(args: argparse.Namespace) -> None:
             model = find_model(OURS[method], points.facts["d"]) if method in OURS else None
             row = measure(method, points, limits, model=model, k=args.k, memory=args.memory)
             append_row(args.rows, row)
-            tell(row)
+            print_row(row)
             if row["error"] and "limit" in row["error"]:
                 given_up.add(method)
 
@@ -195,7 +197,7 @@ def run_huge(args: argparse.Namespace) -> None:
         model = find_model(OURS[method], HUGE.dim)
         row = measure(method, points, limits_of(args), model=model, k=args.k, memory=args.memory)
         append_row(args.rows, row)
-        tell(row)
+        print_row(row)
 
 
 def run_training(args: argparse.Namespace) -> None:
@@ -206,16 +208,16 @@ def run_training(args: argparse.Namespace) -> None:
         job = {"kind": "train", "method": OURS[method], "n": args.n}
         row = run_job(row, job, limits_of(args))
         append_row(args.rows, row)
-        tell(row)
+        print_row(row)
 
 
 def limits_of(args: argparse.Namespace) -> Limits:
-    """Limits as the options say."""
+    """The limits that the options give."""
     return Limits(args.time_limit, int(args.memory_limit * 2**30), args.threads)
 
 
-def tell(row: dict[str, Any]) -> None:
-    """One line about a row."""
+def print_row(row: dict[str, Any]) -> None:
+    """Print a row in one line."""
     if row["error"]:
         print(f"{row['n']:>9,} {row['method']:20s} {row['error']}", flush=True)
         return
@@ -230,7 +232,7 @@ def tell(row: dict[str, Any]) -> None:
 
 
 def calibrate(rows: Sequence[dict[str, Any]]) -> str:
-    """Measured beside estimated, for the rows of our own methods."""
+    """Measured and estimated costs, for the rows of our own methods."""
     from hilander.hierarchy.budget import measure_speed
 
     speed = measure_speed()
@@ -250,11 +252,12 @@ def calibrate(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def load_of_row(row: dict[str, Any]) -> Any:
-    """What the cost model is asked for the run that a row measured."""
+    """The load of the run that a row measured."""
     from hilander.hierarchy.budget import Load
+    from hilander.training.methods import find_method
 
-    hidden = 512 if OURS[row["method"]] == "paper" else 64
-    return Load(row["n"], row["d"], row["k"], OURS[row["method"]], hidden)
+    cost = find_method(OURS[row["method"]]).cost(PAPER_HIDDEN)
+    return Load(row["n"], row["d"], row["k"], cost)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -263,7 +266,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="measure methods at several sizes")
     run.add_argument("--n", type=int, nargs="+", default=list(SIZES))
-    huge = commands.add_parser("huge", help="measure ours on 5.2 M x 256 float16")
+    huge = commands.add_parser("huge", help="measure our methods on 5.2 M x 256 float16")
     huge.add_argument("--n", type=int, default=HUGE.n_points)
     train = commands.add_parser("train", help="measure training")
     train.add_argument("--n", type=int, default=100_000)
@@ -273,12 +276,12 @@ def make_parser() -> argparse.ArgumentParser:
         command.add_argument("--memory-limit", type=float, default=20, metavar="GIB")
         command.add_argument("--threads", type=int, default=os.cpu_count() or 1)
         command.add_argument("--k", type=int, help="neighbours (default: the model's)")
-        command.add_argument("--memory", help="memory budget of ours, such as 4GB")
-    for name, told in (
+        command.add_argument("--memory", help="memory budget of our methods, such as 4GB")
+    for name, text in (
         ("render", "draw the page and the chart"),
-        ("calibrate", "beside estimates"),
+        ("calibrate", "print measured and estimated costs"),
     ):
-        commands.add_parser(name, help=told)
+        commands.add_parser(name, help=text)
     for command in commands.choices.values():
         command.add_argument("--rows", type=Path, default=ROWS)
     return parser

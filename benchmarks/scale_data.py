@@ -1,4 +1,4 @@
-"""Face-like points in any number for the benchmark of scale, made once and kept under build/."""
+"""Face-like points in any number for `benchmarks.scale`, made once and kept under build/."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from hilander.io.writing import read_json, write_atomically, write_json
 from hilander.synthetic.face_like import PRESETS, FaceLikeSettings, make_face_like
 
 FOLDER = ROOT / "build" / "scale"
-# The published face set of this size has some 61 pictures of each of 85,000 people. So many of one
-# person leave no stranger among the nearest ten unless they scatter more.
+# The published face set of this size has some 61 images of each of 85,000 people. With so many
+# images of one person, a higher spread is needed for other people among the nearest ten.
 HUGE = FaceLikeSettings(5_200_000, 85_000, 256, spread=0.62)
-HUGE_PART = 650_000
-PURITY_K = 10
-_JUDGED = 2_000
-_QUANTILES = (5, 25, 50, 75, 95)
+HUGE_PART = 650_000  # points made at a time
+PURITY_K = 10  # neighbours
+_SAMPLED = 2_000  # rows whose exact neighbours are found
+_QUANTILES = (5, 25, 50, 75, 95)  # per cent
 _TRAIN_SEED, _TEST_SEED = 1, 2
 
 
 @dataclass(frozen=True)
 class PointSet:
-    """Points on disk, and what is known of them.
+    """Points on disk, with a description.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class PointSet:
 
 
 def make_points(n: int, *, huge: bool = False, folder: Path = FOLDER) -> PointSet:
-    """Make IMDB-like points, or those of the huge set, unless they are there already."""
+    """Make IMDB-like points, or those of the huge set, unless their files exist."""
     name = f"{'ms1m' if huge else 'imdb'}-like-{n}"
     paths = folder / f"{name}.npy", folder / f"{name}-labels.npy", folder / f"{name}.json"
     if not paths[2].is_file():
@@ -65,7 +65,7 @@ def make_points(n: int, *, huge: bool = False, folder: Path = FOLDER) -> PointSe
 
 
 def make_training(n: int, dim: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Labelled points of other identities of the same embedder."""
+    """Labelled points of other identities, of the same embedder."""
     if dim == HUGE.dim:
         return make_face_like(HUGE, scale=n / HUGE.n_points, seed=_TRAIN_SEED)
     preset = PRESETS["imdb"]
@@ -73,7 +73,7 @@ def make_training(n: int, dim: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 
 def _write_huge(n: int, features_path: Path, labels_path: Path) -> None:
-    """In parts of other identities, so that memory never holds the whole."""
+    """Write the set in parts of different identities, so that memory never holds all of it."""
     labels = np.empty(n, dtype=np.int64)
     with write_atomically(features_path) as temporary:
         out = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float16, shape=(n, HUGE.dim))
@@ -94,9 +94,9 @@ def _save(path: Path, array: npt.NDArray[Any]) -> None:
 
 
 def describe_points(features_path: Path, labels_path: Path) -> dict[str, Any]:
-    """What a row says of its points."""
+    """The facts of a set of points, for its rows."""
     features, labels = np.load(features_path, mmap_mode="r"), np.load(labels_path)
-    found = judge_sample(features)[1][:, :PURITY_K]
+    found = find_exact_neighbours(features)[1][:, :PURITY_K]
     rows = sample_rows(len(features))
     within, between = profile_cosines(features, labels)
     return {
@@ -111,12 +111,12 @@ def describe_points(features_path: Path, labels_path: Path) -> dict[str, Any]:
 
 
 def sample_rows(n: int) -> npt.NDArray[np.int64]:
-    """The rows that graphs are judged by, the same for every method."""
+    """The rows on which recall is measured, the same for every method."""
     rng = np.random.default_rng(7)
-    return np.sort(rng.choice(n, min(_JUDGED, n), replace=False))
+    return np.sort(rng.choice(n, min(_SAMPLED, n), replace=False))
 
 
-def judge_sample(
+def find_exact_neighbours(
     features: npt.NDArray[Any], count: int = 40
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Exact neighbours of a sample of rows, by plain matrix products.

@@ -1,4 +1,4 @@
-"""``docs/scale.md`` and its chart, drawn from the rows of ``benchmarks.scale``."""
+"""Draws ``docs/results/scale.md`` and its chart from the rows of ``benchmarks.scale``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.scale import OURS, RIVALS
 
 Row = dict[str, Any]
 
-PAGE = ROOT / "docs" / "scale.md"
+PAGE = ROOT / "docs" / "results" / "scale.md"
 CHART = ROOT / "docs" / "images" / "scale.png"
 TEXT = ROOT / "benchmarks" / "scale_intro.md"
 STAGES = ("prepare", "search", "score", "decode", "pool", "write", "other")
@@ -24,7 +24,7 @@ HUGE, TRAINING = "ms1m-like", "training, "
 
 
 def latest(rows: Sequence[Row]) -> list[Row]:
-    """Of rows of one method on one set the last; a result is kept over a later error."""
+    """The last row of each method and set. A later error does not replace a result."""
     kept: dict[tuple[str, str], Row] = {}
     for row in rows:
         key = row["dataset"], row["method"]
@@ -53,7 +53,7 @@ def render(rows: Sequence[Row], intro: str) -> str:
     if trained:
         parts += ["## Training", "\n".join(_describe_training(row) for row in trained)]
     parts += ["## Where the time goes", render_stages(sized)]
-    parts += ["## How honest the points are", render_honesty(sized), _footnote(rows)]
+    parts += ["## Synthetic points and real faces", render_realism(sized), _footnote(rows)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -94,10 +94,10 @@ def render_table(rows: Sequence[Row]) -> str:
 
 
 def render_targets(rows: Sequence[Row]) -> str:
-    """What was aimed at, and what the rows say."""
+    """A table of targets and measured values."""
     lines = ["| what | target | measured |", "|---|---|---|"]
-    for what, target, tell in TARGETS:
-        lines.append(f"| {what} | {target} | {tell(rows) or 'not measured yet'} |")
+    for what, target, measure in TARGETS:
+        lines.append(f"| {what} | {target} | {measure(rows) or 'not measured yet'} |")
     return "\n".join(lines)
 
 
@@ -123,13 +123,13 @@ def _of_released(rows: Sequence[Row]) -> str:
 
 
 def _of_million(rows: Sequence[Row]) -> str:
-    told = []
+    parts = []
     for method in OURS:
         row = find(rows, method, 1.2e6, 1.3e6)
         if row is not None:
             minutes, memory = row["seconds"] / 60, row["peak_memory"] / 1e9
-            told.append(f"{method}: {minutes:.1f} min, {memory:.1f} GB")
-    return "; ".join(told)
+            parts.append(f"{method}: {minutes:.1f} min, {memory:.1f} GB")
+    return "; ".join(parts)
 
 
 def _of_stages(rows: Sequence[Row]) -> str:
@@ -143,18 +143,18 @@ def _of_stages(rows: Sequence[Row]) -> str:
 
 
 def _of_growth(rows: Sequence[Row]) -> str:
-    told = []
+    parts = []
     for method in OURS:
         small, large = find(rows, method, 190_000, 210_000), find(rows, method, 1.2e6, 1.3e6)
         if small and large:
             time = large["seconds"] / small["seconds"]
             memory = large["peak_memory"] / small["peak_memory"]
             processor = large["cpu_seconds"] / small["cpu_seconds"]
-            told.append(
+            parts.append(
                 f"{method}: time {time:.1f} times (CPU-seconds {processor:.1f}), "
                 f"memory {memory:.1f} times"
             )
-    return "; ".join(told)
+    return "; ".join(parts)
 
 
 def _of_training(rows: Sequence[Row]) -> str:
@@ -162,19 +162,19 @@ def _of_training(rows: Sequence[Row]) -> str:
     return "; ".join(f"{row['method']}: {row['seconds'] / 60:.1f} min" for row in some)
 
 
-def _of_peers(rows: Sequence[Row]) -> str:
-    told = []
+def _of_rivals(rows: Sequence[Row]) -> str:
+    parts = []
     for method in OURS:
         ours = find(rows, method, 190_000, 210_000)
-        beside = {peer: find(rows, peer, 190_000, 210_000) for peer in RIVALS if peer != "k-means"}
+        others = {name: find(rows, name, 190_000, 210_000) for name in RIVALS if name != "k-means"}
         ratios = [
-            f"{ours['seconds'] / row['seconds']:.2f} of {peer}"
-            for peer, row in beside.items()
+            f"{ours['seconds'] / row['seconds']:.2f} of {name}"
+            for name, row in others.items()
             if ours and row
         ]
         if ratios:
-            told.append(f"{method}: {', '.join(ratios)}")
-    return "; ".join(told)
+            parts.append(f"{method}: {', '.join(ratios)}")
+    return "; ".join(parts)
 
 
 def _of_huge(rows: Sequence[Row]) -> str:
@@ -201,9 +201,9 @@ TARGETS: tuple[tuple[str, str, Callable[[Sequence[Row]], str]], ...] = (
     ("growth from 200 k to 1.27 M", "time at most 9 times, memory at most 7 times", _of_growth),
     ("training on 100 k x 128", "at most 15 minutes", _of_training),
     (
-        "time beside peers on 200 k points",
+        "time relative to rivals on 200 k points",
         "below 1 of fast_hdbscan and EVoC, at most 2 of FINCH",
-        _of_peers,
+        _of_rivals,
     ),
     ("5.2 M x 256 from a float16 file", "completes within 20 GiB", _of_huge),
 )
@@ -221,7 +221,7 @@ def _describe_training(row: Row) -> str:
 
 
 def render_stages(rows: Sequence[Row]) -> str:
-    """Seconds and peak memory of our own stages."""
+    """A table of seconds and peak memory of the stages of our methods."""
     lines = [
         "Seconds, and in brackets the most memory held during the stage, in GB.",
         "",
@@ -242,12 +242,12 @@ def _stage_cell(row: Row, stage: str) -> str:
     return f"{row['stages'][stage]:,.1f}" + (f" ({held / 1e9:.2f})" if held else "")
 
 
-def render_honesty(rows: Sequence[Row]) -> str:
-    """Purity and cosines of each set of points beside the real faces."""
+def render_realism(rows: Sequence[Row]) -> str:
+    """Purity and cosines of each set of points and of real faces."""
     lines = [
-        "Purity is the share of the 10 nearest neighbours, by exact search on 2,000 points, that "
-        "are of the same identity; cosines are the 5, 25, 50, 75 and 95 % quantiles. "
-        "[Face-like embeddings](face-like.md) has more.",
+        "Purity is the share of the 10 nearest neighbours that are of the same identity, by exact "
+        "search for 2,000 points. Cosines are the 5, 25, 50, 75 and 95 % quantiles. "
+        "[Face-like embeddings](face-like.md) describes the points.",
         "",
         "| points | purity | cosine within an identity | between identities |",
         "|---|---|---|---|",
@@ -275,8 +275,8 @@ def _footnote(rows: Sequence[Row]) -> str:
         f"The paper's network was trained on {' and '.join(f'{n:,}' for n in trained) or 'no'} "
         "points. "
         f"Commit {commits}; {machines}; {threads} threads. The load of the machine was "
-        f"{min(loads):g} to {max(loads):g} when the runs began; above its two cores, CPU-seconds "
-        "are steadier than seconds."
+        f"{min(loads):g} to {max(loads):g} when the runs started. Above two, the number of cores, "
+        "CPU-seconds vary less than seconds."
     )
 
 
@@ -328,7 +328,7 @@ def draw_chart(rows: Sequence[Row], path: Path) -> None:
 
 
 def _stack_stages(axes: Any, rows: Sequence[Row], colours: Sequence[str]) -> None:
-    """A bar for each of our rows: what a million points take, by stage."""
+    """A bar for each of our rows: seconds for a million points, by stage."""
     ours = [row for row in rows if row["method"] in OURS]
     names = [f"{row['n'] // 1000:,} k\n{OURS[row['method']]}" for row in ours]
     bottom = [0.0] * len(ours)

@@ -1,7 +1,7 @@
 """The process of one measurement of scale: ``python -m benchmarks.scale_worker JOB``.
 
-JOB is a JSON file that names a method, the points and a model. The result goes to files beside it:
-``result.json``, ``labels.npy`` and, for our own methods, ``neighbours.npy`` of the judged rows.
+JOB is a JSON file that names a method, the points and a model. The results are files in the same
+folder: ``result.json``, ``labels.npy`` and, for our methods, ``neighbours.npy`` of the sampled rows.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from benchmarks.scale_data import make_training, sample_rows
 from hilander.hierarchy.levels import LevelStep
 from hilander.hierarchy.work import Work
 
-_LOOK_EVERY = 0.05
-_FIRST_POINTS = 2_000
+_SAMPLE_SECONDS = 0.05  # between two readings of the memory
+_FIRST_POINTS = 2_000  # points of the first run, in which a method compiles itself
 _COMPILED = ("fast_hdbscan",)
 
 
 class Watch:
-    """Wall and CPU seconds and the highest resident memory of every stage."""
+    """Records the wall seconds and the highest resident memory of every stage."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self.memory: dict[str, int] = {}
         self._stage = "start"
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread = threading.Thread(target=self._sample, daemon=True)
         self._thread.start()
 
     @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Count a block to a stage."""
+        """Record a block as part of a stage."""
         before, self._stage = self._stage, name
         start = time.perf_counter()
         try:
@@ -51,38 +51,38 @@ class Watch:
         finally:
             took = time.perf_counter() - start
             self.seconds[name] = round(self.seconds.get(name, 0.0) + took, 3)
-            self._note()
+            self._record()
             self._stage = before
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop recording."""
         self._ended.set()
         self._thread.join()
 
-    def _look(self) -> None:
-        while not self._ended.wait(_LOOK_EVERY):
-            self._note()
+    def _sample(self) -> None:
+        while not self._ended.wait(_SAMPLE_SECONDS):
+            self._record()
 
-    def _note(self) -> None:
+    def _record(self) -> None:
         held = resident()
         self.memory[self._stage] = max(self.memory.get(self._stage, 0), held)
 
 
 class WatchedWork(Work):
-    """The level loop's work, with its stages watched."""
+    """The work of the level loop, with every stage recorded."""
 
     def __init__(self, watch: Watch) -> None:
         super().__init__()
         self.watch = watch
 
     def do(self, stage: str, level: int, make: Callable[..., Any], *inputs: Any) -> Any:
-        """Do a stage of a level under the watch."""
+        """Run and record a stage of a level."""
         with self.watch.stage(stage):
             return super().do(stage, level, make, *inputs)
 
 
 def resident() -> int:
-    """Bytes of memory that this process holds now."""
+    """Bytes of memory that this process holds."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
@@ -91,7 +91,7 @@ def resident() -> int:
 
 
 def peak_memory() -> int:
-    """Bytes that this process held at most."""
+    """Most bytes that this process has held."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
@@ -112,10 +112,10 @@ def run_ours(job: dict[str, Any], watch: Watch, folder: Path) -> dict[str, Any]:
         steps = model.walk(points, k=job.get("k"), memory=job.get("memory"), work=work)
     first: dict[str, Any] = {}
     with watch.stage("other"):
-        hierarchy = Hierarchy.of_steps(note_first(steps, first))
+        hierarchy = Hierarchy.of_steps(keep_first(steps, first))
     with watch.stage("write"), tempfile.TemporaryDirectory(dir=folder) as output:
         hierarchy.save(Path(output) / "run")
-    # The loop's own time is counted to its stages.
+    # The time of these four stages is recorded by themselves.
     inner = sum(watch.seconds.get(stage, 0.0) for stage in ("search", "score", "decode", "pool"))
     watch.seconds["other"] = round(max(0.0, watch.seconds["other"] - inner), 3)
     np.save(folder / "labels.npy", hierarchy.labels(-1))
@@ -124,8 +124,8 @@ def run_ours(job: dict[str, Any], watch: Watch, folder: Path) -> dict[str, Any]:
     return {"n_levels": hierarchy.n_levels, "whitened": whitened, **first}
 
 
-def note_first(steps: Iterable[LevelStep], first: dict[str, Any]) -> Iterator[LevelStep]:
-    """Pass steps on, noting of the first how its graph was found and what of it is judged."""
+def keep_first(steps: Iterable[LevelStep], first: dict[str, Any]) -> Iterator[LevelStep]:
+    """Yield the steps; keep of the first its search report and its sampled neighbours."""
     for step in steps:
         if not first:
             graph = step.graph
@@ -137,35 +137,35 @@ def note_first(steps: Iterable[LevelStep], first: dict[str, Any]) -> Iterator[Le
         yield step
 
 
-def run_peer(job: dict[str, Any], watch: Watch, folder: Path) -> dict[str, Any]:
-    """Cluster by a peer, with its search and its own defaults; k-means is told the true number."""
+def run_rival(job: dict[str, Any], watch: Watch, folder: Path) -> dict[str, Any]:
+    """Cluster by a rival with its own search and defaults; k-means gets the true number."""
     with watch.stage("prepare"):
         features = np.ascontiguousarray(np.load(job["features"]), dtype=np.float32)
-    labels, params = cluster_by_peer(job, features, watch)
+    labels, params = cluster_by_rival(job, features, watch)
     np.save(folder / "labels.npy", labels)
     return {"k": None, "params": params}
 
 
-def let_compile(job: dict[str, Any]) -> float:
-    """Seconds of a first run on a few points, in which a peer that compiles itself does so.
+def measure_compilation(job: dict[str, Any]) -> float:
+    """Seconds of a first run on a few points, for rivals that compile themselves in it.
 
-    EVoC keeps what it has compiled on disk, and was not quicker after a first run on a few points.
+    EVoC stores its compiled code on disk; a first run on a few points did not make it faster.
     """
     if job["method"] not in _COMPILED:
         return 0.0
     start, watch = time.perf_counter(), Watch()
     try:
         small_set = np.ascontiguousarray(np.load(job["features"])[:_FIRST_POINTS], dtype=np.float32)
-        cluster_by_peer(job | {"n_identities": 20}, small_set, watch)
+        cluster_by_rival(job | {"n_identities": 20}, small_set, watch)
     finally:
         watch.close()
     return round(time.perf_counter() - start, 3)
 
 
-def cluster_by_peer(
+def cluster_by_rival(
     job: dict[str, Any], features: npt.NDArray[Any], watch: Watch
 ) -> tuple[npt.NDArray[Any], dict[str, Any]]:
-    """Labels, noise points each alone, and the parameters that gave them."""
+    """Cluster labels, each noise point as its own cluster, and the parameters."""
     from hilander.comparison.rival import Problem, noise_to_singletons
     from hilander.comparison.rivals.registry import RIVALS
     from hilander.graph.knn_graph import KnnGraph
@@ -177,7 +177,7 @@ def cluster_by_peer(
         with watch.stage("search"):
             graph = build_knn_graph(features, 1)
     else:
-        # A graph that is not looked at: these search by themselves.
+        # These methods search by themselves and ignore this graph.
         ring = (np.arange(len(features)) + 1)[:, None] % len(features)
         graph = KnnGraph(ring, np.zeros(ring.shape, dtype=np.float32))
     problem = Problem(features, graph)
@@ -198,7 +198,7 @@ def cluster_by_peer(
 
 
 def nearest_partition(levels: list[npt.NDArray[Any]], n_clusters: int) -> npt.NDArray[Any]:
-    """Of several levels the one whose number of clusters is nearest to the true one."""
+    """The level whose number of clusters is nearest to the true number."""
     return min(levels, key=lambda labels: abs(int(labels.max()) + 1 - n_clusters))
 
 
@@ -220,12 +220,12 @@ def run_training(job: dict[str, Any], watch: Watch, folder: Path) -> dict[str, A
     return {"k": model.rules_.k, "n_identities": int(labels.max()) + 1, **kept}
 
 
-KINDS = {"ours": run_ours, "peer": run_peer, "train": run_training}
+KINDS = {"ours": run_ours, "rival": run_rival, "train": run_training}
 
 
 def measure(job: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Do a job; what it took, and what it says of itself."""
-    compiling = let_compile(job)
+    """Run a job and return its costs and results."""
+    compiling = measure_compilation(job)
     watch = Watch()
     start, cpu = time.perf_counter(), cpu_seconds()
     try:
@@ -244,7 +244,7 @@ def measure(job: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def import_libraries(job: dict[str, Any]) -> None:
-    """Import what a job of ours would import on its way: imports are not measured."""
+    """Import what a job of ours imports later, so that imports are not measured."""
     from hilander import HiLander
     from hilander.hierarchy.decoding.decode import check_decoder
 
@@ -253,11 +253,12 @@ def import_libraries(job: dict[str, Any]) -> None:
 
 
 def main(path: str) -> int:
-    """Do a job and write its result; a failure is the last line on standard error."""
+    """Run a job and write its result. On failure, print one line on standard error."""
     job = json.loads(Path(path).read_text(encoding="utf-8"))
     folder = Path(path).parent
     import hilander.estimator
-    import hilander.training.plans  # noqa: F401  imports are not measured
+    import hilander.training.inference
+    import hilander.training.methods  # noqa: F401  imports are not measured
 
     try:
         import_libraries(job)

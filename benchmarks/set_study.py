@@ -1,4 +1,4 @@
-"""A study of sets that are drawn from the test files: its rows, its table, its command line."""
+"""A study of sets drawn from the test files: its rows, its table, its command line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.datasets import SHARED, begin_row
-from benchmarks.quality import PAGE
 from benchmarks.rows import append_row, put_block, read_rows
 
 Row = dict[str, Any]
@@ -17,15 +16,18 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class SetStudy:
-    """What differs between such studies.
+    """The parts in which such studies differ.
 
     Parameters
     ----------
     about : str
-        What its command line says of it.
-    rows : Path of a file of rows
+        Description of the command line.
+    rows : Path
+        File of the rows.
+    page : Path
+        Page of the table.
     marks : tuple of str
-        Where its table begins and ends in `docs/quality.md`.
+        Marks of the page between which the table stands.
     methods : sequence of str
     measure : callable (name of a pair, methods) -> rows
     format_rows : callable (rows) -> Markdown table
@@ -33,23 +35,24 @@ class SetStudy:
 
     about: str | None
     rows: Path
+    page: Path
     marks: tuple[str, str]
     methods: Sequence[str]
     measure: Callable[[str, Sequence[str]], Iterable[Row]]
     format_rows: Callable[[list[Row]], str]
 
     def render(self) -> None:
-        """Draw the table of the page anew."""
-        text = PAGE.read_text(encoding="utf-8")
+        """Write the table of the page from the rows."""
+        text = self.page.read_text(encoding="utf-8")
         table = self.format_rows(read_rows(self.rows))
-        PAGE.write_text(put_block(text, self.marks, table), encoding="utf-8")
+        self.page.write_text(put_block(text, self.marks, table), encoding="utf-8")
 
     def run(self, names: Sequence[str], methods: Sequence[str]) -> None:
-        """Measure some methods on some pairs, one row after the other."""
+        """Measure methods on pairs and append a row for each result."""
         for name in names:
-            told = begin_row(name, 0)
+            start = begin_row(name, 0)
             for row in self.measure(name, methods):
-                append_row(self.rows, told | row)
+                append_row(self.rows, start | row)
                 print(name, row, flush=True)
 
     def main(self, arguments: list[str] | None = None) -> int:

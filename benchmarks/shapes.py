@@ -1,10 +1,10 @@
-"""Generated sets of many shapes, for the model in the box to learn from.
+"""Generated sets of many shapes, to train the pretrained model on.
 
-One embedder has one shape: how many directions carry identities, whether members scatter alike in
-all of them, whether some regions are dense and others not, how sizes vary. A model that has seen
-three embedders takes their shape for the way things are. Here every set has a shape of its own,
-drawn from wide ranges, and is as hard as it is drawn to be: the scatter is scaled until so many
-of a point's neighbours are of its identity.
+Each embedder has its own shape: the number of directions that separate identities, the directions
+in which members scatter, regions of different density, the distribution of sizes. A model trained
+on three embedders does not generalise to others. Here every set has its own shape, drawn from wide
+ranges. Its hardness is drawn too: the scatter is scaled until the drawn share of a point's
+neighbours are of its identity.
 """
 
 from __future__ import annotations
@@ -23,30 +23,32 @@ KINDS: tuple[Kind, ...] = ("even", "even-small", "log-normal", "singles", "log")
 WIDTHS = (64, 128, 256, 512)
 PLAIN_WIDTHS = (32, *WIDTHS)
 WARPS = ("none", "relu", "tanh")
-MOST_MODES = 5
-_LARGEST = 600
-_HALVINGS = 7
-_SCALES = 0.05, 6.0  # of the scatter, between which the hardness is sought
-_PLAIN_SCATTER = 0.2, 1.0  # of members, where centres have 1
-_JUDGED_POINTS, _JUDGED_K = 1500, 10
+MOST_MODES = 5  # of an identity
+_LARGEST = 600  # points of an identity, at most
+_BISECTIONS = 7  # steps of the search for the scatter
+_SCALES = 0.05, 6.0  # range of the factor on the scatter
+_PLAIN_SCATTER = 0.2, 1.0  # range of the scatter; centres have standard deviation 1
+_PURITY_POINTS, _PURITY_K = 1500, 10  # points and neighbours by which hardness is measured
 
 Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What is the same for all points of a set.
+    """The properties that all points of a set share.
 
     Parameters
     ----------
-    kind : how sizes vary
+    kind : Kind
+        How sizes vary.
     dim : int
     centre_deviation, scatter_deviation : ndarray of shape (dim,)
-        Of centres and of members in each direction, before any warp; squares add up to 1.
+        Standard deviation of centres and of members in each direction, before any warp; the squares
+        add up to 1.
     warp : {"none", "relu", "tanh"}
-        What the last layer of the imagined embedder does.
+        The last layer of the simulated embedder.
     hardness : float, in (0, 1)
-        Share of the ten nearest neighbours that are of a point's identity, of those that could be.
+        Wanted value of `neighbour_purity`.
     """
 
     kind: Kind
@@ -60,17 +62,17 @@ class Shape:
 def make_shaped(
     rng: np.random.Generator, n_points: int, kind: Kind | None = None, *, easier: float = 1.0
 ) -> tuple[FloatArray, IntArray]:
-    """Make a set of a shape of its own.
+    """Make a set of a random shape.
 
     Parameters
     ----------
     rng : numpy Generator
     n_points : int
-        About so many.
+        Approximate number of points.
     kind : str, optional
-        How sizes vary; drawn if it is not given.
+        How sizes vary; random by default.
     easier : float
-        By how much members scatter less than it takes to be as hard as drawn.
+        Factor on the scatter that gives the drawn hardness; below 1 for easier sets.
 
     Returns
     -------
@@ -82,23 +84,24 @@ def make_shaped(
     n_identities = int(labels.max()) + 1
     centres, local_scale = place_centres(n_identities, shape, rng)
     scatter = draw_scatter(labels, n_identities, shape, rng) * local_scale[labels, None]
-    embed = imagine_embedder(shape, rng)
+    embed = make_embedder(shape, rng)
 
     low, high = _SCALES
-    for _ in range(_HALVINGS):
+    for _ in range(_BISECTIONS):
         scale = np.sqrt(low * high)
         features = embed(centres[labels] + scale * scatter)
-        low, high = (scale, high) if _reach(features, labels) > shape.hardness else (low, scale)
+        low, high = (
+            (scale, high) if neighbour_purity(features, labels) > shape.hardness else (low, scale)
+        )
     if easier != 1:
         features = embed(centres[labels] + easier * scale * scatter)
     return features.astype(np.float32), labels
 
 
 def make_plain(rng: np.random.Generator, n_points: int, kind: Kind) -> tuple[FloatArray, IntArray]:
-    """Make a set of round clusters anywhere in space, as one would to try a method out.
+    """Make a set of spherical clusters with random centres.
 
-    Parameters, Returns
-        As of `make_shaped`.
+    Parameters and returns are those of `make_shaped`.
     """
     dim = int(rng.choice(PLAIN_WIDTHS))
     labels = draw_labels(kind, n_points, rng)
@@ -108,17 +111,17 @@ def make_plain(rng: np.random.Generator, n_points: int, kind: Kind) -> tuple[Flo
 
 
 def draw_labels(kind: Kind, n_points: int, rng: np.random.Generator) -> IntArray:
-    """Identities of about `n_points` points in shuffled order."""
+    """Draw the identities of about `n_points` points, in shuffled order."""
     counts = draw_counts(kind, n_points, rng)
     return rng.permutation(np.repeat(np.arange(len(counts), dtype=np.int64), counts))
 
 
 def draw_shape(rng: np.random.Generator, kind: Kind | None = None) -> Shape:
-    """Draw what is the same for all points of a set."""
+    """Draw the properties that all points of a set share."""
     dim = int(rng.choice(WIDTHS))
     used = int(log_uniform(16, dim, rng))
     scatter = fall_off(dim, rng.uniform(0, 1.3), min(dim, int(used * np.exp(rng.uniform(0, 1)))))
-    if rng.random() < 0.25:  # members scatter in other directions than identities do
+    if rng.random() < 0.25:  # members scatter in other directions than identities
         scatter = rng.permutation(scatter)
     return Shape(
         kind=kind or KINDS[rng.integers(len(KINDS))],
@@ -131,23 +134,23 @@ def draw_shape(rng: np.random.Generator, kind: Kind | None = None) -> Shape:
 
 
 def fall_off(dim: int, exponent: float, used: int) -> Numbers:
-    """Deviations whose squares fall by a power law and add up to 1, shape (dim,)."""
+    """Deviations whose squares follow a power law and add up to 1, shape (dim,)."""
     variance = np.where(np.arange(dim) < used, (np.arange(dim) + 2.0) ** -exponent, 0.0)
     return np.sqrt(variance / variance.sum())
 
 
 def draw_counts(kind: Kind, n_points: int, rng: np.random.Generator) -> IntArray:
-    """Points of each identity, about `n_points` in all, shape (n_identities,)."""
+    """Draw the size of each identity, about `n_points` in all, shape (n_identities,)."""
     low, high = {"even": (6, 100), "even-small": (6, 30)}.get(kind, (3, 60))
-    usual, is_even = log_uniform(low, high, rng), kind.startswith("even")
+    typical, is_even = log_uniform(low, high, rng), kind.startswith("even")
     vary = float(rng.choice([0.0, 0.1, 0.3])) if is_even else rng.uniform(0.4, 1.3)
     more = log_uniform(0.2, 4, rng) if kind == "tiny" else 0.0
     counts: list[int] = []
     while sum(counts) < n_points:
         if is_even:
-            size = usual * rng.uniform(1 - vary, 1 + vary)
+            size = typical * rng.uniform(1 - vary, 1 + vary)
         elif kind == "log-normal":
-            size = usual * np.exp(vary * rng.normal())
+            size = typical * np.exp(vary * rng.normal())
         elif kind == "tiny":
             size = 1.0 + rng.poisson(more)
         elif kind == "singles":
@@ -161,14 +164,14 @@ def draw_counts(kind: Kind, n_points: int, rng: np.random.Generator) -> IntArray
 def place_centres(
     n_identities: int, shape: Shape, rng: np.random.Generator
 ) -> tuple[Numbers, Numbers]:
-    """Centres of the identities, in families and in regions of unlike density.
+    """Draw the centres of the identities, in families and in regions of different density.
 
     Returns
     -------
     centres : ndarray of shape (n_identities, dim)
     local_scale : ndarray of shape (n_identities,)
-        How wide everything is in the region of each: in a dense region identities are tight and
-        near each other, and the cosine of two strangers is as high as of two members elsewhere.
+        Scale of the region of each identity. In a dense region identities are compact and close
+        to each other, and the cosine between two identities is as high as within one elsewhere.
     """
     centres, left = np.zeros((n_identities, shape.dim)), 1.0
     for _ in range(rng.integers(0, 3)):
@@ -188,10 +191,10 @@ def place_centres(
 def draw_scatter(
     labels: IntArray, n_identities: int, shape: Shape, rng: np.random.Generator
 ) -> Numbers:
-    """How members stand off from their centre, shape (n_points, dim).
+    """Draw the offset of each point from its centre, shape (n_points, dim).
 
-    Identities come in several modes, are stretched along ways of their own, and differ in how
-    much they scatter; so do members, and a few are poor.
+    Identities have several modes, their own directions of most scatter, and different amounts of
+    scatter. Points have different amounts of scatter too, and a few are outliers.
     """
     n_points, deviation = len(labels), shape.scatter_deviation
     scatter = rng.normal(size=(n_points, shape.dim)) * deviation
@@ -212,8 +215,8 @@ def draw_scatter(
     return scatter
 
 
-def imagine_embedder(shape: Shape, rng: np.random.Generator) -> Callable[[Numbers], Numbers]:
-    """The last step of an embedder: a shift off the origin, or a mix of all directions, bent."""
+def make_embedder(shape: Shape, rng: np.random.Generator) -> Callable[[Numbers], Numbers]:
+    """The last layer of a simulated embedder: a shift, or a random linear map and a nonlinearity."""
     if shape.warp == "none":
         shift = rng.normal(size=shape.dim) * rng.uniform(0, 0.15)
         return lambda points: points + shift
@@ -224,31 +227,31 @@ def imagine_embedder(shape: Shape, rng: np.random.Generator) -> Callable[[Number
 
 
 def _draw_around(group: IntArray, shape: Shape, rng: np.random.Generator) -> Numbers:
-    """A centre for each group, given to its members, shape (len(group), dim)."""
+    """The centre of the group of each entry, shape (len(group), dim)."""
     drawn = rng.normal(size=(group.max() + 1, shape.dim)) * shape.centre_deviation
     of_members: Numbers = drawn[group]
     return of_members
 
 
 def _group(n_identities: int, size: float, rng: np.random.Generator) -> IntArray:
-    """A group of about `size` identities for each, shape (n_identities,)."""
+    """A random group for each identity, of about `size` identities, shape (n_identities,)."""
     return rng.integers(max(1, int(n_identities / size)), size=n_identities)
 
 
 def log_uniform(low: float, high: float, rng: np.random.Generator) -> float:
-    """A number whose logarithm is as likely to be anywhere between those of the two."""
+    """Draw a number that is uniform in its logarithm."""
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
-def _reach(features: Numbers, labels: IntArray) -> float:
-    """Share of the nearest neighbours that are of a point's identity, of those that could be."""
+def neighbour_purity(features: Numbers, labels: IntArray) -> float:
+    """Neighbours of the same identity, as a share of the largest possible number, in [0, 1]."""
     points = unit_rows((features - features.mean(axis=0)).astype(np.float32))
-    asked = np.arange(min(len(points), _JUDGED_POINTS))
-    cosine = points[asked] @ points.T
-    cosine[asked, asked] = -np.inf
-    k = min(_JUDGED_K, len(points) - 1)
+    sampled = np.arange(min(len(points), _PURITY_POINTS))
+    cosine = points[sampled] @ points.T
+    cosine[sampled, sampled] = -np.inf
+    k = min(_PURITY_K, len(points) - 1)
     nearest = np.argpartition(-cosine, k - 1, axis=1)[:, :k]
-    hits = (labels[nearest] == labels[asked, None]).sum(axis=1)
-    possible = np.minimum(np.bincount(labels)[labels[asked]] - 1, k)
-    able = possible > 0
-    return float((hits[able] / possible[able]).mean()) if able.any() else 0.0
+    hits = (labels[nearest] == labels[sampled, None]).sum(axis=1)
+    possible = np.minimum(np.bincount(labels)[labels[sampled]] - 1, k)
+    counted = possible > 0
+    return float((hits[counted] / possible[counted]).mean()) if counted.any() else 0.0

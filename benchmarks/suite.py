@@ -1,4 +1,4 @@
-"""The suite: every method on every data set of a config, one row a run.
+"""The suite: every method on every data set of a config, one row for each run.
 
     python -m benchmarks.suite run [--config FILE] [--dataset NAME] [--methods NAMES] [--missing]
     python -m benchmarks.render
@@ -54,7 +54,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Suite:
-    """What to measure and print, as a config of a few lines says it."""
+    """What to measure and print, as read from a config."""
 
     tables: tuple[Table, ...]
     figures: dict[str, str] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Suite:
 
     @property
     def datasets(self) -> list[str]:
-        """Every data set that some table needs, once each."""
+        """The data sets of all tables, each once."""
         return list(dict.fromkeys(name for table in self.tables for name in table.datasets))
 
 
@@ -91,7 +91,7 @@ def _read_table(values: dict[str, Any]) -> Table:
 
 
 def run_suite(suite: Suite, datasets: list[str], methods: list[str] | None, missing: bool) -> None:
-    """Measure and append rows; with `missing` only what has no row without an error yet."""
+    """Measure and append rows; with `missing`, only methods without a successful row."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     limits = Limits(suite.time_limit, int(suite.memory_limit * 2**30))
     for name in datasets or suite.datasets:
@@ -116,7 +116,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--config", type=Path, default=CONFIG)
     parser.add_argument("--dataset", action="append", default=[])
     parser.add_argument("--methods", help="names, separated by commas (default: all)")
-    parser.add_argument("--missing", action="store_true", help="only what has no result yet")
+    parser.add_argument("--missing", action="store_true", help="only methods without a result")
     args = parser.parse_args(arguments)
     methods = args.methods.split(",") if args.methods else None
     run_suite(read_suite(args.config), args.dataset, methods, args.missing)

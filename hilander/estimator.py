@@ -367,7 +367,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
     def pretrained(cls, *, device: str = "auto") -> HiLander:
         """The pretrained model: ready to `cluster` the output of any embedder, without labels.
 
-        Its card is `docs/model-card.md`. Where you have labels, `fit` does better.
+        Its card is `docs/results/model-card.md`. Where you have labels, `fit` does better.
         """
         from hilander.linkage.storage import PRETRAINED
 

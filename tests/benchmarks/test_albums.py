@@ -1,9 +1,8 @@
 import numpy as np
-from benchmarks.small_set_points import METHODS
 
-from benchmarks.albums import MARKS, ROWS, draw_album, format_rows, measure
-from benchmarks.quality import PAGE
+from benchmarks.albums import MARKS, PAGE, ROWS, draw_album, format_rows, measure
 from benchmarks.rows import put_block, read_rows
+from benchmarks.small_sets import METHODS
 
 LABELS = np.concatenate([np.zeros(40, dtype=int), np.repeat(np.arange(1, 60), 3)])
 

@@ -29,7 +29,7 @@ def test_a_trial_gives_a_row_for_each_p_tau_with_its_circumstances(data):
         json.dumps(row)
 
 
-def test_a_training_that_blows_up_is_a_row_with_its_error(data, monkeypatch):
+def test_a_training_that_diverges_is_a_row_with_its_error(data, monkeypatch):
     class Broken:
         history_ = ({"loss": float("nan")},)
 
@@ -64,15 +64,15 @@ def test_the_last_row_of_a_setting_counts_and_seeds_are_averaged():
     assert "2.0 hours" in text
 
 
-def test_an_error_is_told_and_a_missing_cell_is_a_dash():
-    failed = {**row(encoder="attention"), "error": "it blew up"}
+def test_an_error_is_shown_and_a_missing_cell_is_a_dash():
+    failed = {**row(encoder="attention"), "error": "it diverged"}
     for name in ("p_tau", "pairwise_f", "bcubed_f", "nmi"):
         del failed[name]
     text = render([row(), failed])
-    assert "it blew up." in text
+    assert "it diverged." in text
     assert "–" in text
 
 
-def test_odd_numbers_become_null(tmp_path):
+def test_numbers_that_json_cannot_hold_become_null(tmp_path):
     append_row(tmp_path / "rows.jsonl", {"loss": float("nan"), "name": "x"})
     assert read_rows(tmp_path / "rows.jsonl") == [{"loss": None, "name": "x"}]

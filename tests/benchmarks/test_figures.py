@@ -7,7 +7,7 @@ from benchmarks import figures
 from benchmarks.figures import (
     SETTINGS,
     _colour_classes,
-    _draw_pictures,
+    _draw_images,
     _peaks_of_levels,
     draw_early_stop,
     draw_hierarchy,
@@ -63,7 +63,7 @@ def test_the_hierarchy_has_a_map_for_the_points_and_each_level(pair: Pair) -> No
     assert len(titles) == model.cluster(pair.test).n_levels + 2
 
 
-def test_pictures_of_coloured_classes_come_first_and_are_framed() -> None:
+def test_images_of_coloured_classes_come_first_and_are_framed() -> None:
     labels = np.repeat(np.arange(10), [5, 5, 5, 5, 5, 5, 5, 5, 2, 2])
     colours = _colour_classes(labels)
     assert list(colours) == list(range(8))
@@ -72,7 +72,7 @@ def test_pictures_of_coloured_classes_come_first_and_are_framed() -> None:
     peaks = np.array(
         [43, 0, 1, 38]
     )  # two of class 0, one of class 7, one of a class without colour
-    _draw_pictures(axes, images, labels, peaks, colours)
+    _draw_images(axes, images, labels, peaks, colours)
     assert axes.images[0].get_array()[0, ::3].tolist() == [0, 0, 7, 9]
     assert [frame.get_x() for frame in axes.patches] == [-0.5, 2.5, 5.5]
     assert axes.patches[0].get_edgecolor()[:3] == colours[0]
@@ -87,7 +87,7 @@ def test_the_peaks_of_a_level_are_those_among_the_drawn_points(pair: Pair) -> No
         assert sorted(some[drawn]) == sorted(set(all_peaks) & set(some))
 
 
-def test_sensitivity_is_drawn_anew_from_its_rows_without_training(tmp_path, monkeypatch) -> None:
+def test_sensitivity_is_drawn_from_existing_rows_without_training(tmp_path, monkeypatch) -> None:
     rows = tmp_path / "rows.jsonl"
     for name in ("glyphs", "other"):
         for setting, values in SETTINGS.items():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from benchmarks import box, box_sets
+from benchmarks import pretrained, pretrained_sets
 from benchmarks.offset_bootstrap import OffsetBootstrap
 from hilander.synthetic.episodes import Episode
 from hilander.synthetic.identities import make_identities
@@ -15,13 +15,13 @@ def learn_offsets(kind=OffsetBootstrap):
 @pytest.mark.parametrize(
     ("sizes", "as_hard", "total"), [("singles", False, -281.354), ("log", True, -387.284)]
 )
-def test_the_sets_are_those_that_the_shipped_box_learned_from(sizes, as_hard, total):
+def test_the_sets_are_those_of_the_shipped_pretrained_model(sizes, as_hard, total):
     rng = np.random.default_rng(["singles", "log"].index(sizes))
     made = learn_offsets().make(sizes, 900, rng, as_hard=as_hard)
     assert float(made.features.sum()) == pytest.approx(total, abs=0.01)
 
 
-def test_members_repeat_where_an_identity_is_large_and_those_that_fit_makes_do_not():
+def test_members_of_a_large_identity_nearly_repeat_and_those_of_fit_do_not():
     nearest = []
     for kind in (OffsetBootstrap, IdentityBootstrap):
         made = learn_offsets(kind)._fill(np.array([500]), 1.0, np.random.default_rng(0))
@@ -30,23 +30,23 @@ def test_members_repeat_where_an_identity_is_large_and_those_that_fit_makes_do_n
     assert nearest[0] > 0.97 > 0.95 > nearest[1]
 
 
-def test_the_thresholds_of_the_box_are_chosen_on_such_sets_too(monkeypatch):
-    told = {}
+def test_the_thresholds_of_the_pretrained_model_are_chosen_on_such_sets_too(monkeypatch):
+    options = {}
 
-    class Watched:
+    class Recorder:
         def __init__(self, *_, **how):
-            told.update(how)
+            options.update(how)
 
         def choose(self, *_):
             return None, []
 
-    monkeypatch.setattr(box, "Judge", Watched)
-    monkeypatch.setattr(box, "make_judged_sets", lambda seed: ())
-    box.choose_thresholds(None, [], box.make_plan(0))
-    assert told["bootstrap"] is OffsetBootstrap
+    monkeypatch.setattr(pretrained, "ThresholdSearch", Recorder)
+    monkeypatch.setattr(pretrained, "make_validation_sets", lambda seed: ())
+    pretrained.choose_thresholds(None, [], pretrained.make_plan(0))
+    assert options["bootstrap"] is OffsetBootstrap
 
 
-def test_the_recipe_of_the_box_makes_its_identities_so(monkeypatch):
+def test_the_recipe_of_the_pretrained_model_uses_this_bootstrap(monkeypatch):
     known = Episode(*make_identities(n_identities=12, size=5))
     asked = []
 
@@ -55,6 +55,6 @@ def test_the_recipe_of_the_box_makes_its_identities_so(monkeypatch):
         return known
 
     monkeypatch.setattr(OffsetBootstrap, "make", make)
-    list(box_sets.bootstrap_source(known, np.random.default_rng(0), with_small=True))
+    list(pretrained_sets.bootstrap_source(known, np.random.default_rng(0), with_small=True))
     assert {as_hard for _, as_hard in asked} == {True, False}
     assert ("small", True) in asked

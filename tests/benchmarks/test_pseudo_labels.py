@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from benchmarks import pseudo_labels
 from benchmarks.pseudo_labels import (
-    NOTHING,
+    NO_CLUSTERS,
     TRUTH,
     SmallEmbedder,
     Training,
@@ -17,7 +17,7 @@ from benchmarks.pseudo_labels import (
     train_embedder,
 )
 from hilander.comparison.methods import choose_methods
-from hilander.comparison.rival import Method
+from hilander.comparison.rival import Rival
 from hilander.errors import SettingError
 
 
@@ -46,7 +46,7 @@ def make_flat(seed: int) -> nn.Module:
         return FlatEmbedder()
 
 
-def test_the_three_parts_share_no_class_and_leave_none_out() -> None:
+def test_the_four_parts_are_disjoint_and_hold_all_classes() -> None:
     images, labels = make_pictures(20, 4, 0)
     split = split_classes(images, labels)
     every = (split.shown, split.labelled, split.unlabelled, split.unseen)
@@ -57,7 +57,7 @@ def test_the_three_parts_share_no_class_and_leave_none_out() -> None:
         split_classes(images[:8], labels[:8])
 
 
-def test_embeddings_have_unit_length_and_training_makes_them_tell_classes_apart() -> None:
+def test_embeddings_have_unit_length_and_training_separates_the_classes() -> None:
     images, labels = make_pictures(6, 20, 1)
     torch.manual_seed(0)
     network = SmallEmbedder(dim=8)
@@ -74,7 +74,7 @@ def test_embeddings_have_unit_length_and_training_makes_them_tell_classes_apart(
     assert gap(after) > gap(before) + 0.2
 
 
-def test_one_class_teaches_nothing_and_does_no_harm() -> None:
+def test_training_on_fewer_than_two_classes_changes_no_weight() -> None:
     images, _ = make_pictures(2, 5, 2)
     network = make_flat(0)
     before = {name: value.clone() for name, value in network.state_dict().items()}
@@ -84,14 +84,14 @@ def test_one_class_teaches_nothing_and_does_no_harm() -> None:
         assert torch.equal(value, before[name])
 
 
-def test_every_method_stands_between_nothing_and_the_truth_and_failures_are_rows() -> None:
+def test_there_is_a_row_for_no_clusters_the_truth_and_every_method_and_failures_are_rows() -> None:
     def fail(problem, state, params):
         raise ValueError("no luck")
 
     images, labels = make_pictures(30, 12, 3)
-    methods = [*choose_methods(["finch"]), Method("failing", "paper", fail)]
+    methods = [*choose_methods(["finch"]), Rival("failing", "paper", fail)]
     rows = list(run_seed(split_classes(images, labels), methods, 0, make_flat))
-    assert [row["labels"] for row in rows] == [NOTHING, TRUTH, "FINCH", "failing"]
+    assert [row["labels"] for row in rows] == [NO_CLUSTERS, TRUTH, "FINCH", "failing"]
     assert rows[3]["error"] == "ValueError: no luck"
     for row in rows[:3]:
         assert all(0 <= row[name] <= 1 for name in ("fnmr@0.001", "fnir@0.1"))
@@ -101,13 +101,13 @@ def test_every_method_stands_between_nothing_and_the_truth_and_failures_are_rows
     assert "Not run yet" in format_pseudo_labels([])
 
 
-def test_methods_learn_from_classes_that_the_embedder_has_not_seen(monkeypatch) -> None:
+def test_methods_are_trained_on_classes_that_the_embedder_was_not_trained_on(monkeypatch) -> None:
     images, labels = make_pictures(30, 6, 4)
     split = split_classes(images, labels)
-    taught, embedded = [], []
+    method_classes, embedded = [], []
 
     def watch(method, labelled, unlabelled, seed):
-        taught.append(set(labelled[1].tolist()))
+        method_classes.append(set(labelled[1].tolist()))
         return np.zeros(len(unlabelled), dtype=np.int64)
 
     learn = pseudo_labels.train_embedder
@@ -119,7 +119,7 @@ def test_methods_learn_from_classes_that_the_embedder_has_not_seen(monkeypatch) 
     monkeypatch.setattr(pseudo_labels, "cluster_with", watch)
     monkeypatch.setattr(pseudo_labels, "train_embedder", note)
     list(run_seed(split, choose_methods(["finch"]), 0, make_flat))
-    assert taught == [set(split.labelled[1].tolist())]
+    assert method_classes == [set(split.labelled[1].tolist())]
     assert embedded[0] == set(split.shown[1].tolist())
-    assert embedded[1] == embedded[0] | taught[0]
+    assert embedded[1] == embedded[0] | method_classes[0]
     assert len(embedded[2]) == len(embedded[1]) + len(set(split.unlabelled[1].tolist()))

@@ -9,7 +9,7 @@ from benchmarks.rows import read_rows
 from benchmarks.scale_data import (
     HUGE,
     PURITY_K,
-    judge_sample,
+    find_exact_neighbours,
     make_points,
     make_training,
     sample_rows,
@@ -64,11 +64,11 @@ def test_points_are_made_once_and_described(points, place):
     assert points.facts["within"][2] > points.facts["between"][4]
 
 
-def test_the_judge_finds_exact_neighbours_block_by_block(points, monkeypatch):
+def test_exact_neighbours_are_found_block_by_block(points, monkeypatch):
     features = np.load(points.features)
     expected = build_knn_graph(features, 6)
     monkeypatch.setattr("hilander.arrays.rows._BLOCK_VALUES", 900 * 8 * 100)
-    rows, found = judge_sample(features, 6)
+    rows, found = find_exact_neighbours(features, 6)
     np.testing.assert_array_equal(found, expected.neighbours[rows])
 
 
@@ -96,7 +96,7 @@ def test_ours_gives_a_row_with_stages_memory_recall_and_scores(points, model):
     json.dumps(row)
 
 
-def test_a_first_run_of_a_peer_is_told_apart_from_the_measured_one(points, monkeypatch):
+def test_the_first_run_of_a_rival_that_compiles_itself_is_measured_apart(points, monkeypatch):
     seen = []
 
     def cluster(job, features, watch):
@@ -104,21 +104,21 @@ def test_a_first_run_of_a_peer_is_told_apart_from_the_measured_one(points, monke
         time.sleep(0.05)
         return np.zeros(len(features), dtype=np.int64), {}
 
-    monkeypatch.setattr(scale_worker, "cluster_by_peer", cluster)
+    monkeypatch.setattr(scale_worker, "cluster_by_rival", cluster)
     monkeypatch.setattr(scale_worker, "_FIRST_POINTS", 300)
     job = {
-        "kind": "peer",
+        "kind": "rival",
         "method": "fast_hdbscan",
         "features": str(points.features),
         "n_identities": 70,
     }
-    assert scale_worker.let_compile(job) >= 0.05
+    assert scale_worker.measure_compilation(job) >= 0.05
     assert seen == [(300, 20)]
-    assert scale_worker.let_compile(job | {"method": "EVoC"}) == 0
+    assert scale_worker.measure_compilation(job | {"method": "EVoC"}) == 0
     assert len(seen) == 1
 
 
-def test_a_peer_gives_a_row_and_one_that_passes_a_limit_its_error(points):
+def test_a_rival_gives_a_row_and_one_that_passes_a_limit_an_error(points):
     row = scale.measure("FINCH", points, LIMITS, model=None)
     assert row["error"] is None
     assert row["n_clusters"] > 1
@@ -149,7 +149,7 @@ def test_the_last_row_counts_but_an_error_does_not_replace_a_result():
     assert find([failed], ROW["method"], 0, 10**9) is None
 
 
-def test_targets_are_told_by_the_rows():
+def test_the_table_of_targets_holds_values_of_the_rows():
     larger = {**ROW, "n": 1_270_000, "dataset": "imdb-like-1270000", "seconds": 240.0}
     larger = {**larger, "cpu_seconds": 450.0, "peak_memory": 4 * 10**9}
     larger = {**larger, "stages": {"score": 63.5, "decode": 2.54}}
@@ -165,7 +165,7 @@ def test_targets_are_told_by_the_rows():
     assert "| training on 100 k x 128 | at most 15 minutes | not measured yet |" in text
 
 
-def test_a_page_without_rows_says_so():
+def test_a_page_without_rows_has_a_note():
     assert render([], "# Scale").endswith("No run has been recorded yet.\n")
 
 

@@ -10,10 +10,9 @@ from benchmarks.set_study import SetStudy
 def study(tmp_path, monkeypatch):
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- a -->\nold\n<!-- b -->\nafter\n")
-    monkeypatch.setattr(set_study, "PAGE", page)
     monkeypatch.setattr(set_study, "begin_row", lambda name, seed: {"dataset": name})
     return SetStudy(
-        "about", tmp_path / "rows.jsonl", ("<!-- a -->", "<!-- b -->"), ("one", "two"),
+        "about", tmp_path / "rows.jsonl", page, ("<!-- a -->", "<!-- b -->"), ("one", "two"),
         measure=lambda name, methods: ({"method": method} for method in methods),
         format_rows=lambda rows: " ".join(f"{row['dataset']}:{row['method']}" for row in rows),
     )  # fmt: skip
@@ -25,7 +24,7 @@ def test_rows_are_kept_and_drawn(study, capsys):
     assert rows == [{"dataset": name, "method": "two"} for name in ("faces", "flowers")]
     assert "two" in capsys.readouterr().out
     assert study.main(["render"]) == 0
-    page = set_study.PAGE.read_text()
+    page = study.page.read_text()
     assert "faces:two flowers:two" in page
     assert "old" not in page
     assert page.startswith("before\n")

@@ -1,29 +1,29 @@
-"""The generated sets that the model in the box learns from."""
+"""The generated training sets of the pretrained model."""
 
 import numpy as np
 import pytest
 
 from benchmarks.shapes import (
     KINDS,
-    _reach,
     draw_counts,
     draw_shape,
     fall_off,
     make_plain,
     make_shaped,
+    neighbour_purity,
 )
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_set_is_as_hard_as_it_was_drawn_to_be(seed):
-    # The last halving is the one that is kept, so a step of the scale is the precision.
+    # The last bisection gives the scale, so one step of it is the precision.
     goal = draw_shape(np.random.default_rng(seed), "even").hardness
     features, labels = make_shaped(np.random.default_rng(seed), 1500, "even")
     assert features.dtype == np.float32
     assert np.isfinite(features).all()
     assert features.any(axis=1).all()
     assert len(features) == len(labels)
-    assert _reach(features.astype(np.float64), labels) == pytest.approx(goal, abs=0.06)
+    assert neighbour_purity(features.astype(np.float64), labels) == pytest.approx(goal, abs=0.06)
 
 
 def test_an_easier_set_is_the_same_with_members_nearer_to_their_centres():
@@ -31,12 +31,14 @@ def test_an_easier_set_is_the_same_with_members_nearer_to_their_centres():
         make_shaped(np.random.default_rng(0), 600, "even", easier=easier) for easier in (1.0, 0.3)
     )
     np.testing.assert_array_equal(hard[1], easy[1])
-    reached = [_reach(features.astype(np.float64), labels) for features, labels in (hard, easy)]
-    assert reached[0] < 0.97
-    assert reached[1] > reached[0] + 0.02
+    purity = [
+        neighbour_purity(features.astype(np.float64), labels) for features, labels in (hard, easy)
+    ]
+    assert purity[0] < 0.97
+    assert purity[1] > purity[0] + 0.02
 
 
-def test_plain_sets_are_round_clusters_anywhere():
+def test_plain_sets_are_spherical_clusters():
     features, labels = make_plain(np.random.default_rng(3), 3000, "even-small")
     centres = np.stack([features[labels == one].mean(axis=0) for one in range(labels.max() + 1)])
     scatter = (features - centres[labels]).std(axis=0)
@@ -44,7 +46,7 @@ def test_plain_sets_are_round_clusters_anywhere():
     assert 0.8 < centres.std() < 1.2
 
 
-def test_the_same_chance_makes_the_same_set_and_another_one_another():
+def test_equal_seeds_give_equal_sets_and_other_seeds_other_sets():
     one, same, other = (make_shaped(np.random.default_rng(seed), 300) for seed in (1, 1, 2))
     np.testing.assert_array_equal(one[0], same[0])
     np.testing.assert_array_equal(one[1], same[1])

@@ -27,7 +27,8 @@ from hilander.synthetic.episodes import Episode
 from hilander.synthetic.identities import make_identities
 from hilander.training.evidence.network_training import train_evidence
 from hilander.training.evidence.plan import EvidencePlan
-from hilander.training.paper.recipe import Stages
+from hilander.training.methods import find_method
+from hilander.training.stages import Stages
 
 FIRST, SECOND, *_ = SHARED
 QUIET = Stages(None, "", verbose=False)
@@ -57,7 +58,7 @@ def one_seed_is_enough(monkeypatch):
     monkeypatch.setattr(quality, "SEEDS", 1)
 
 
-def test_a_cell_of_fewer_seeds_than_wanted_says_so():
+def test_a_cell_of_fewer_seeds_shows_their_number():
     rows = [row(seed=seed) for seed in range(3)]
     assert cells_of(format_ablation(rows, []), LAST)[0] == ".500 / .250 / .750"
     few = cells_of(format_ablation(rows[:2], []), LAST)[0]
@@ -65,14 +66,14 @@ def test_a_cell_of_fewer_seeds_than_wanted_says_so():
 
 
 @pytest.mark.usefixtures("one_seed_is_enough")
-def test_a_cell_is_the_mean_over_seeds_without_leading_noughts():
+def test_a_cell_is_the_mean_over_seeds_without_leading_zeros():
     assert mean_scores([row(), row(pairwise_f=0.6)]) == ".550 / .250 / .750"
     assert mean_scores([row(pairwise_f=1.0)]) == "1.000 / .250 / .750"
     assert mean_scores([]) == "not run"
 
 
 @pytest.mark.usefixtures("one_seed_is_enough")
-def test_every_part_has_a_line_and_what_was_not_run_says_so():
+def test_every_part_has_a_line_and_missing_results_are_shown_as_not_run():
     table = format_ablation([row(), row(dataset=SECOND, bcubed_f=0.5)], [])
     assert cells_of(table, LAST)[:2] == [".500 / .250 / .750", ".500 / .500 / .750"]
     variants = [variant for decoders in STEPS.values() for variant in decoders]
@@ -106,20 +107,20 @@ def test_identities_are_in_the_order_of_the_data_sets_and_of_their_number():
     shape = {"study": "identities", "variant": "alone"}
     rows = [row(**shape, dataset=SECOND, n_identities=50), row(**shape, n_identities=291)]
     rows += [row(**shape, n_identities=50), row(**shape, n_identities=50, seed=1, n_train=3001)]
-    rows += [row(study="identities", variant="advised", n_identities=50, bcubed_f=0.5), row()]
+    rows += [row(study="identities", variant="with prior", n_identities=50, bcubed_f=0.5), row()]
     rows.append(
         row(study="identities", variant="pretrained", n_identities=50)
     )  # of an earlier study
-    boxes = [row(method="in the box", bcubed_f=0.3), row(method="EVoC", bcubed_f=0.1)]
-    lines = format_identities(rows, boxes).splitlines()
+    priors = [row(method="pretrained", bcubed_f=0.3), row(method="EVoC", bcubed_f=0.1)]
+    lines = format_identities(rows, priors).splitlines()
     assert len({line.count("|") for line in lines}) == 1
     both = "| .500 / .250 / .750 | .500 / .500 / .750 |"
     alone = "| .500 / .250 / .750 | not run |"
     assert lines[2:7] == [
-        f"| {FIRST} | 0 | 0 | | .500 / .300 / .750 (the box) |",
+        f"| {FIRST} | 0 | 0 | | .500 / .300 / .750 (the prior alone) |",
         f"| {FIRST} | 50 | 1,667 {both}",
         f"| {FIRST} | 291 | 1,000 {alone}",
-        f"| {SECOND} | 0 | 0 | | not run (the box) |",
+        f"| {SECOND} | 0 | 0 | | not run (the prior alone) |",
         f"| {SECOND} | 50 | 1,000 {alone}",
     ]
 
@@ -159,12 +160,10 @@ def test_the_page_of_quality_is_drawn_from_its_rows():
 
 
 def test_the_last_step_is_the_default_method_but_for_the_map():
-    from hilander.training.plans import make_plan
-
     from hilander import HiLander
 
     X, y = make_identities(n_identities=6, size=8, dim=8, seed=0)
-    rules = make_plan(HiLander(), X, y).rules
+    rules = find_method("evidence").plan(HiLander(), X, y).rules
     assert STEPS["mistakes"][LAST] == (rules.decoder, rules.p_tau_slope > 0)
 
 
@@ -176,7 +175,7 @@ def test_a_clustering_is_scored_as_the_library_scores_it():
     assert score_labels(truth, np.zeros(4, dtype=np.int64))["n_clusters"] == 1
 
 
-def test_super_nodes_of_the_truth_are_learnt_from_without_a_network():
+def test_examples_of_true_clusters_need_no_network():
     X, y = make_identities(n_identities=12, size=20, dim=8, spread=0.5, seed=0)
     plan = EvidencePlan(rules=Rules(k=3, decoder="parents", search_average=True, keep_links=True))
     graph = build_knn_graph(X, 3)
@@ -199,7 +198,7 @@ def tiny_plan(monkeypatch):
     )
 
 
-def test_steps_share_their_looks_at_points_and_differ_in_what_their_super_nodes_are(tiny_plan):
+def test_recipes_share_the_classifier_of_points_and_differ_in_that_of_super_nodes(tiny_plan):
     known = Episode(*make_identities(n_identities=20, size=8, dim=16, spread=0.35, seed=0))
     every = learn_steps(known, tiny_plan, list(STEPS))
     assert list(every) == list(STEPS)
@@ -218,16 +217,18 @@ def equal(one, two):
 
 
 @pytest.mark.parametrize("n", [6, 20])  # too few to hold any out, and enough
-def test_few_identities_group_as_fit_does_alone_and_advised(n, tiny_plan, monkeypatch):
+def test_few_identities_are_clustered_as_by_fit_without_and_with_the_prior(
+    n, tiny_plan, monkeypatch
+):
     from hilander import HiLander
     from hilander.linkage.storage import PRETRAINED
 
-    monkeypatch.setattr(quality, "find_box", lambda *_: PRETRAINED)
+    monkeypatch.setattr(quality, "find_pretrained", lambda *_: PRETRAINED)
     small = {"learning": tiny_plan.learning, "device": "cpu"}
     monkeypatch.setattr(quality, "HiLander", partial(HiLander, **small))
     X, y = make_identities(n_identities=n, size=8, dim=16, spread=0.5, seed=0)
     test, _ = make_identities(n_identities=30, size=8, dim=16, spread=0.5, seed=1)
     found = quality.cluster_by_few(X, y, test, FIRST, 0)
-    for variant, prior in (("alone", "none"), ("advised", "pretrained")):
+    for variant, prior in (("alone", "none"), ("with prior", "pretrained")):
         expected = HiLander(**small, random_state=0, prior=prior).fit(X, y).predict(test)
         np.testing.assert_array_equal(found[variant], expected)

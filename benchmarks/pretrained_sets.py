@@ -1,10 +1,11 @@
-"""What the model in the box learns from and is judged by: labelled sets of many kinds and sizes.
+"""Training and validation sets of the pretrained model: labelled sets of many kinds and sizes.
 
-Real sets (the glyphs and the training files of the shared pairs), re-sampled and bootstrapped to
-other sizes; face-like ones; generated ones of many shapes (`benchmarks.shapes`). They have some
-thousand points. The network for few points learns from small ones as well, of a few dozen to a few
-hundred points, in which most identities are small: who has seen only large sets joins whatever is
-nearest in a small one, and who has seen both is less sure of the large.
+There are real sets (the glyphs and the training files of the shared pairs), re-sampled and
+bootstrapped to other sizes; face-like sets; and generated sets of many shapes
+(`benchmarks.shapes`). They have some thousand points each. The network for small sets is also
+trained on sets of a few dozen to a few hundred points, in which most identities are small. A
+network trained on large sets alone merges the nearest points of a small set, whatever they are. A
+network trained on both is less accurate on large sets. So there are two networks.
 """
 
 from __future__ import annotations
@@ -24,32 +25,32 @@ from hilander.synthetic.episodes import Episode, Sizes, resample_identities
 from hilander.synthetic.face_like import FaceLikeSettings, make_face_like
 from hilander.synthetic.training_episodes import REAL_SIZES
 from hilander.training.evidence.plan import EvidencePlan
-from hilander.training.paper.recipe import choose_held_out
+from hilander.training.split import choose_held_out
 
-# Sets that show the same kind of thing are one domain, left out together.
+# Sets of the same kind of object are one domain. They are left out together.
 DOMAINS = {"faces": ("faces",), "characters": ("omniglot", "glyphs"), "flowers": ("flowers",)}
 DOMAIN_OF = {name: domain for domain, names in DOMAINS.items() for name in names}
-K_SEEN = (15, 15, 15, 15, 20, 30)
-FACE_LIKE, FACE_LIKE_WEIGHT = 6, 0.5
-SHAPED, JUDGED_SHAPED, SHAPED_WEIGHT = 120, 24, 1.5
-SHAPED_POINTS = 2000, 5000
-EVEN: dict[int, Kind] = {0: "even", 3: "even-small"}
-EASY, JUDGED_EASY = 24, 6
+K_DRAWN = (15, 15, 15, 15, 20, 30)  # neighbours of a set; one is drawn for each
+FACE_LIKE, FACE_LIKE_WEIGHT = 6, 0.5  # sets, and weight of each
+SHAPED, VALIDATION_SHAPED, SHAPED_WEIGHT = 120, 24, 1.5
+SHAPED_POINTS = 2000, 5000  # points of a generated set, from and to
+EVEN: dict[int, Kind] = {0: "even", 3: "even-small"}  # of six sets, which have even sizes
+EASY, VALIDATION_EASY = 24, 6
 EASY_KINDS: tuple[Kind, ...] = ("even-small", "tiny", "even-small", "log-normal", "even")
-EASIER = 0.15, 0.8
-SMALL, JUDGED_SMALL = 72, 18
-SMALL_POINTS = 60, 1500
+EASY_SCATTER = 0.15, 0.8  # range of the factor on the scatter of an easy set
+SMALL, VALIDATION_SMALL = 72, 18
+SMALL_POINTS = 60, 1500  # points of a small set, from and to
 SMALL_KINDS: tuple[Kind, ...] = ("tiny", "singles", "even-small", "tiny", "log", "log-normal")
-SMALL_DRAWS = 8  # of each real set
-MOST_POINTS = 6000
-MADE_UP_POINTS = 3000
+SMALL_DRAWS = 8  # small sets drawn from each real set
+MOST_POINTS = 6000  # points of a re-sampled set, at most
+SYNTHETIC_POINTS = 3000  # points of a bootstrapped set
 SMALL_SIZES: tuple[Sizes, ...] = ("heavy", "singles", "log", "all")
-MADE_UP_SIZES: tuple[Sizes, ...] = ("singles", "log", "large", "singles", "log", "even")
+SYNTHETIC_SIZES: tuple[Sizes, ...] = ("singles", "log", "large", "singles", "log", "even")
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A labelled set to learn from, cut in two by identity."""
+    """A labelled set, split by identity into a training part and a held-out part."""
 
     name: str
     known: Episode
@@ -57,13 +58,13 @@ class Source:
 
 
 def read_sources(left_out: str | None, plan: EvidencePlan) -> list[Source]:
-    """The labelled sets, but those of one domain; the plan says how many identities to hold out."""
+    """The labelled sets without those of one domain; the plan gives the held-out fraction."""
     names = [name for name, domain in DOMAIN_OF.items() if domain != left_out]
-    return [cut_source(name, *load_labelled(name), plan) for name in names]
+    return [split_source(name, *load_labelled(name), plan) for name in names]
 
 
-def cut_source(name: str, features: Any, labels: Any, plan: EvidencePlan) -> Source:
-    """Prepare a set as an unlabelled one would be, and hold some of its identities out."""
+def split_source(name: str, features: Any, labels: Any, plan: EvidencePlan) -> Source:
+    """Prepare a set as an unlabelled set is prepared, and hold out some of its identities."""
     points = as_embeddings(features)
     prepared = learn_preparation(points).apply(points)
     codes = np.unique(labels, return_inverse=True)[1].astype(np.int64)
@@ -74,27 +75,27 @@ def cut_source(name: str, features: Any, labels: Any, plan: EvidencePlan) -> Sou
 
 
 def make_all_episodes(sources: list[Source], seed: int, *, with_small: bool) -> Iterator[Episode]:
-    """Every set re-sampled and bootstrapped to other sizes, and generated sets of many shapes.
+    """Make all training sets: re-sampled and bootstrapped real sets, and generated sets.
 
     Parameters
     ----------
     sources : list of Source
     seed : int
     with_small : bool
-        Whether there are sets of few points and of small identities among them.
+        Whether to add sets of few points and of small identities.
     """
     rng = np.random.default_rng([seed, 7])
     for source in sources:
         yield from resample_source(source.known, rng)
         if with_small:
-            yield from resample_to_few(source.known, rng)
+            yield from resample_to_small(source.known, rng)
         yield from bootstrap_source(source.known, rng, with_small=with_small)
     for number in range(FACE_LIKE):
-        yield see_some(make_like_faces(number, rng), rng)
+        yield with_drawn_k(make_like_faces(number, rng), rng)
     for shaped in make_many_shapes(SHAPED, np.random.default_rng([seed, 13])):
-        yield see_some(replace(shaped, weight=SHAPED_WEIGHT), rng)
+        yield with_drawn_k(replace(shaped, weight=SHAPED_WEIGHT), rng)
     for easy in make_easy_sets(EASY, np.random.default_rng([seed, 29])):
-        yield see_some(replace(easy, weight=SHAPED_WEIGHT), rng)
+        yield with_drawn_k(replace(easy, weight=SHAPED_WEIGHT), rng)
     if with_small:
         small = make_small_sets(SMALL, np.random.default_rng([seed, 19]))
         small_easy = make_easy_sets(EASY, np.random.default_rng([seed, 37]), small_set=True)
@@ -102,24 +103,24 @@ def make_all_episodes(sources: list[Source], seed: int, *, with_small: bool) -> 
             yield replace(made, weight=SHAPED_WEIGHT)
 
 
-def make_judged_sets(seed: int) -> list[Episode]:
-    """Generated sets that no model of this seed has learned from."""
-    many = make_many_shapes(JUDGED_SHAPED, np.random.default_rng([seed, 17]))
-    small = make_small_sets(JUDGED_SMALL, np.random.default_rng([seed, 23]))
+def make_validation_sets(seed: int) -> list[Episode]:
+    """Generated sets that no model of this seed was trained on."""
+    many = make_many_shapes(VALIDATION_SHAPED, np.random.default_rng([seed, 17]))
+    small = make_small_sets(VALIDATION_SMALL, np.random.default_rng([seed, 23]))
     easy_rng = np.random.default_rng([seed, 31])
-    easy = make_easy_sets(JUDGED_EASY, easy_rng)
-    small_easy = make_easy_sets(JUDGED_EASY, easy_rng, small_set=True)
+    easy = make_easy_sets(VALIDATION_EASY, easy_rng)
+    small_easy = make_easy_sets(VALIDATION_EASY, easy_rng, small_set=True)
     return [*many, *small, *easy, *small_easy]
 
 
 def resample_source(known: Episode, rng: np.random.Generator) -> Iterator[Episode]:
-    """The identities of a real set as they are and in other sizes."""
+    """The identities of a real set, with their own sizes and with other sizes."""
     for sizes in ("all", *REAL_SIZES):
-        yield see_some(resample_identities(known, sizes, MOST_POINTS, rng), rng)
+        yield with_drawn_k(resample_identities(known, sizes, MOST_POINTS, rng), rng)
 
 
-def resample_to_few(known: Episode, rng: np.random.Generator) -> Iterator[Episode]:
-    """A few points of a real set, drawn anew each time."""
+def resample_to_small(known: Episode, rng: np.random.Generator) -> Iterator[Episode]:
+    """Small sets of points drawn from a real set."""
     for turn in range(SMALL_DRAWS):
         yield resample_identities(
             known, SMALL_SIZES[turn % len(SMALL_SIZES)], draw_n_points(rng), rng
@@ -129,19 +130,19 @@ def resample_to_few(known: Episode, rng: np.random.Generator) -> Iterator[Episod
 def bootstrap_source(
     known: Episode, rng: np.random.Generator, *, with_small: bool
 ) -> Iterator[Episode]:
-    """New identities like those of a real set, strangers and as hard ones in turn."""
+    """New identities like those of a real set: well separated and as hard as real, in turn."""
     bootstrap = OffsetBootstrap(known)
     if not bootstrap.can_draw:
         return
-    for turn, sizes in enumerate(MADE_UP_SIZES):
-        yield see_some(bootstrap.make(sizes, MADE_UP_POINTS, rng, as_hard=turn % 2 == 1), rng)
+    for turn, sizes in enumerate(SYNTHETIC_SIZES):
+        yield with_drawn_k(bootstrap.make(sizes, SYNTHETIC_POINTS, rng, as_hard=turn % 2 == 1), rng)
     for turn, small_set in enumerate((True, True, False, False) if with_small else ()):
-        n_points = draw_n_points(rng) if small_set else MADE_UP_POINTS
+        n_points = draw_n_points(rng) if small_set else SYNTHETIC_POINTS
         yield bootstrap.make("small", n_points, rng, as_hard=turn % 2 == 1)
 
 
 def draw_n_points(rng: np.random.Generator) -> int:
-    """A number of points for a small set."""
+    """Draw the number of points of a small set."""
     return int(log_uniform(*SMALL_POINTS, rng))
 
 
@@ -155,10 +156,10 @@ def make_small_sets(number: int, rng: np.random.Generator) -> Iterator[Episode]:
 
 
 def make_many_shapes(number: int, rng: np.random.Generator) -> Iterator[Episode]:
-    """Sets of many shapes: a third of even sizes, a third re-sampled to other sizes.
+    """Sets of many shapes: a third has even sizes, a third is re-sampled to other sizes.
 
-    Small even ones are not cut to pieces: who has seen them knows that not all that is alike is
-    one identity.
+    Leiden finds small identities of even sizes whole. So in such sets two similar clusters are
+    mostly two identities, which the network for super-nodes has to learn.
     """
     for turn in range(number):
         kind = EVEN.get(turn % 6)
@@ -173,10 +174,10 @@ def make_many_shapes(number: int, rng: np.random.Generator) -> Iterator[Episode]
 def make_easy_sets(
     number: int, rng: np.random.Generator, *, small_set: bool = False
 ) -> Iterator[Episode]:
-    """Sets of identities far apart, most of them smaller than a list of neighbours.
+    """Sets of well separated identities, most of them smaller than k.
 
-    Where a list is longer than its identity is large, many edges lead to strangers, however far
-    they are. Who has seen hard sets only takes such edges for a sign of pieces.
+    Where k is larger than an identity, many edges lead to other identities, however far away. A
+    network trained on hard sets alone takes such edges as evidence of fragments.
     """
     for turn in range(number):
         kind = EASY_KINDS[turn % len(EASY_KINDS)]
@@ -184,14 +185,14 @@ def make_easy_sets(
         if turn % 2:
             features, labels = make_plain(rng, n_points, kind)
         else:
-            easier = log_uniform(*EASIER, rng)
+            easier = log_uniform(*EASY_SCATTER, rng)
             features, labels = make_shaped(rng, n_points, kind, easier=easier)
         yield Episode(learn_preparation(features).apply(features), labels)
 
 
-def see_some(episode: Episode, rng: np.random.Generator) -> Episode:
-    """The same episode with a number of neighbours of its own."""
-    return replace(episode, k=int(rng.choice(K_SEEN)))
+def with_drawn_k(episode: Episode, rng: np.random.Generator) -> Episode:
+    """The same set with a number of neighbours drawn from `K_DRAWN`."""
+    return replace(episode, k=int(rng.choice(K_DRAWN)))
 
 
 def make_like_faces(number: int, rng: np.random.Generator) -> Episode:

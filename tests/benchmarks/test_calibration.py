@@ -31,7 +31,9 @@ def row(**changes):
     return {**base, **facts, **more, **changes}
 
 
-def test_a_model_that_never_saw_the_held_out_identities_gives_a_row_of_each_part(data, monkeypatch):
+def test_there_is_a_row_of_each_part_and_the_model_is_not_trained_on_held_out_identities(
+    data, monkeypatch
+):
     from hilander import HiLander
 
     seen = []
@@ -66,7 +68,7 @@ def test_the_last_row_of_a_part_counts_and_a_missing_number_is_a_dash():
     assert "| omniglot, test | 0.50 | – | 0.50 | 0.50 | 0.25 | 0.50 |" in text
 
 
-def test_without_rows_the_page_says_so():
+def test_a_page_without_rows_shows_the_command():
     assert "Not measured yet" in render_table([])
 
 

@@ -1,12 +1,12 @@
-"""The model in the box: train it, and score it on domains that it has not seen.
+"""The pretrained model: train it, and score it on domains that it was not trained on.
 
-    python -m benchmarks.box train            # writes hilander/model/box/
-    python -m benchmarks.box judge            # chooses the thresholds of trained ones anew
-    python -m benchmarks.box score            # rows: each domain left out, beside label-free rivals
-    python -m benchmarks.box render           # the tables of docs/model-card.md
+    python -m benchmarks.pretrained train     # writes hilander/linkage/pretrained/
+    python -m benchmarks.pretrained validate  # chooses the thresholds of trained models again
+    python -m benchmarks.pretrained score     # appends rows: each domain left out, and rivals
+    python -m benchmarks.pretrained render    # draws the table of docs/results/model-card.md
 
-What it learns from is in `benchmarks.box_sets`. A score on a pair is that of a model trained
-without the pair's whole domain.
+`benchmarks.pretrained_sets` makes the training sets. The score on a pair is that of a model that
+was trained without the pair's whole domain.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.box_sets import (
+from benchmarks.datasets import SHARED, begin_row
+from benchmarks.gathering import Hand, gather_members
+from benchmarks.offset_bootstrap import OffsetBootstrap
+from benchmarks.pretrained_sets import (
     DOMAIN_OF,
     DOMAINS,
     EASY,
@@ -32,12 +35,9 @@ from benchmarks.box_sets import (
     SMALL,
     Source,
     make_all_episodes,
-    make_judged_sets,
+    make_validation_sets,
     read_sources,
 )
-from benchmarks.datasets import SHARED, begin_row
-from benchmarks.gathering import Hand, gather_members
-from benchmarks.offset_bootstrap import OffsetBootstrap
 from benchmarks.rows import (
     RESULTS,
     ROOT,
@@ -57,44 +57,48 @@ from hilander.knn.search import build_knn_graph
 from hilander.linkage.evidence.network import EvidenceNetwork, EvidenceSettings, insert_part
 from hilander.linkage.evidence.training import EvidenceLearning
 from hilander.metrics.scores import bcubed_f, nmi, pairwise_f
+from hilander.training.evidence.method import DEFAULT_P_TAU
 from hilander.training.evidence.network_training import train_on_episodes
 from hilander.training.evidence.plan import EvidencePlan
 from hilander.training.evidence.thresholds import ThresholdSearch
-from hilander.training.paper.recipe import Stages
-from hilander.training.plans import DEFAULT_P_TAU
+from hilander.training.model import Model
+from hilander.training.stages import Stages
 
-ROWS = RESULTS / "box.jsonl"
-CARD = ROOT / "docs" / "model-card.md"
-MARKS = ("<!-- box: begin -->", "<!-- box: end -->")
+ROWS = RESULTS / "pretrained.jsonl"
+CARD = ROOT / "docs" / "results" / "model-card.md"
+MARKS = ("<!-- pretrained: begin -->", "<!-- pretrained: end -->")
+PRETRAINED = "pretrained"
 LABEL_FREE = ("FINCH", "fast_hdbscan", "EVoC", "Leiden", "Infomap")
 SCORES = ("pairwise_f", "bcubed_f", "nmi")
 TARGET = ROOT / "hilander" / "linkage" / "pretrained"
-K, POINTS_FOR_EACH = 15, 10
-FEW_POINTS = 1000  # up to which the network that has seen small sets judges
-RIVALS_K = 20
-# What of F on held-out sets may be given up for more careful merges: in a domain of another kind
-# two identities that are merged are lost, two pieces that are not are easily seen.
-CAREFUL = 0.01
-# Towards the usual p_tau: a quarter of what `fit` takes, for many more sets judge.
+K = 15  # neighbours of a point, as in `fit`
+POINTS_PER_NEIGHBOUR = 10  # a set of fewer than 150 points has fewer neighbours: a tenth of them
+SMALL_SET_POINTS = 1000  # largest set that the network for small sets scores
+RIVALS_K = 20  # neighbours in the graph of Leiden and Infomap
+# Loss of F on validation sets that is accepted for a higher merge threshold. A user sees two
+# fragments of one identity more easily than two identities that were merged.
+F_TOLERANCE = 0.01
+# Loss of F for each squared unit of log-odds away from the default p_tau. A quarter of the pull of
+# `fit`, because there are many more validation sets.
 PULL = 0.005
-NOISE = 0.3  # more than `fit` takes: the sets to come are of other embedders
-JUDGED_POINTS = 3000
+NOISE = 0.3  # standard deviations; more than in `fit`, because new sets come from other embedders
+VALIDATION_POINTS = 3000  # points of a validation set, at most
 EPOCHS = 24
-# What is learned depends on which sets are drawn. Each box has members of every draw; the fifteen
-# members of three draws are dealt to three boxes, the first of which is shipped.
+# The result depends on which training sets are drawn. So each model has members of every draw: the
+# fifteen members of three draws are dealt to three models. The first one is shipped.
 DRAWS = 3
 HANDS: tuple[Hand, ...] = (
     ((0, 0), (0, 1), (1, 0), (1, 1), (2, 0)),
     ((0, 2), (1, 2), (1, 3), (2, 1), (2, 2)),
     ((0, 3), (0, 4), (1, 4), (2, 3), (2, 4)),
 )
-KEPT = ROOT / "build" / "box"
+KEPT = ROOT / "build" / "pretrained"
 
 
 def make_plan(seed: int) -> EvidencePlan:
-    """What the model is and how it learns."""
+    """Network, learning settings and rules of the pretrained model."""
     rules = Rules(
-        k=K, points_per_neighbour=POINTS_FOR_EACH, p_tau=DEFAULT_P_TAU, p_tau_merge=DEFAULT_P_TAU,
+        k=K, points_per_neighbour=POINTS_PER_NEIGHBOUR, p_tau=DEFAULT_P_TAU, p_tau_merge=DEFAULT_P_TAU,
         search_average=True, decoder="leiden", keep_links=True,
     )  # fmt: skip
     return EvidencePlan(
@@ -106,7 +110,7 @@ def make_plan(seed: int) -> EvidencePlan:
 
 
 def train_draw(left_out: str | None, draw: int, verbose: bool = False) -> HiLander:
-    """Train both networks on one draw of the sets, without one domain if asked."""
+    """Train both networks on one draw of the sets, without the domain `left_out`."""
     plan = make_plan(draw)
     sources = read_sources(left_out, make_plan(0))
     stages, networks, history, n_points = Stages(None, "", verbose), [], [], 0
@@ -114,7 +118,7 @@ def train_draw(left_out: str | None, draw: int, verbose: bool = False) -> HiLand
         episodes = list(make_all_episodes(sources, draw, with_small=small_set))
         shaped = replace(plan, network=plan.network.for_small_sets()) if small_set else plan
         network, records = train_on_episodes(
-            episodes, shaped, stages, "few" if small_set else "many"
+            episodes, shaped, stages, "small" if small_set else "large"
         )
         networks.append(network)
         history += records
@@ -124,40 +128,42 @@ def train_draw(left_out: str | None, draw: int, verbose: bool = False) -> HiLand
         f"{FACE_LIKE} face-like sets",
         f"{SHAPED + SMALL + 2 * EASY} generated sets of many shapes",
     ]
-    model = HiLander(random_state=draw)
-    model.network_, model.rules_, model.history_ = join_networks(*networks), plan.rules, history
-    model.preparation_ = PerSetPreparation()
-    model.summary_ = {"name": "a draw", "trained_on": trained_on, "n_points": n_points}
-    return model
+    summary = {"name": "a draw", "trained_on": trained_on, "n_points": n_points}
+    network = join_networks(*networks)
+    return make_estimator(draw, Model(network, plan.rules, PerSetPreparation(), history, summary))
+
+
+def make_estimator(seed: int, model: Model) -> HiLander:
+    """An estimator that holds a trained model of no particular embedder."""
+    estimator = HiLander(random_state=seed)
+    estimator.model_ = model
+    return estimator
 
 
 def make_pretrained(left_out: str | None, hand: int) -> HiLander:
-    """Deal a hand of members of every draw, trained without one domain if asked.
+    """Join members of every draw, trained without the domain `left_out`, into one model.
 
-    The thresholds are chosen on held-out identities and on generated sets that none has seen.
+    The thresholds are chosen on held-out identities and on generated sets that no member has seen.
     """
     plan = make_plan(hand)
     draws = [HiLander.load(find_draw(left_out, draw)) for draw in range(DRAWS)]
     network = gather_members([one.network_ for one in draws], HANDS[hand])
     rules, table = choose_thresholds(network, read_sources(left_out, make_plan(0)), plan)
-    model = HiLander(random_state=hand)
-    model.network_, model.rules_, model.preparation_ = network, rules, PerSetPreparation()
-    model.history_ = [{"draw": n, **row} for n, one in enumerate(draws) for row in one.history_]
-    model.summary_ = {
-        "name": "in the box",
+    history = [{"draw": n, **row} for n, one in enumerate(draws) for row in one.history_]
+    summary = {
+        "name": PRETRAINED,
         "trained_on": draws[0].summary_["trained_on"],
         "draws": DRAWS,
         "n_points": sum(one.summary_["n_points"] for one in draws),
         "validation": table,
     }
-    return model
+    return make_estimator(hand, Model(network, rules, PerSetPreparation(), history, summary))
 
 
-def join_networks(many: EvidenceNetwork, small_set: EvidenceNetwork) -> EvidenceNetwork:
-    """One network that judges sets of few points by the second, all others by the first."""
-    return insert_part(
-        replace(many.settings, small_set_points=FEW_POINTS), many, "small_set", small_set
-    )
+def join_networks(large: EvidenceNetwork, small: EvidenceNetwork) -> EvidenceNetwork:
+    """One network that scores small sets with the second network, all others with the first."""
+    settings = replace(large.settings, small_set_points=SMALL_SET_POINTS)
+    return insert_part(settings, large, "small_set", small)
 
 
 def choose_thresholds(
@@ -165,38 +171,39 @@ def choose_thresholds(
 ) -> tuple[Rules, list[dict[str, Any]]]:
     """Choose the thresholds on the held-out identities of all sources and on generated sets."""
     held_out = [source.held_out for source in sources]
-    judge = ThresholdSearch(
+    search = ThresholdSearch(
         network,
         held_out,
         plan.rules,
-        most_points=JUDGED_POINTS,
-        extra_sets=make_judged_sets(plan.seed),
+        most_points=VALIDATION_POINTS,
+        extra_sets=make_validation_sets(plan.seed),
         bootstrap=OffsetBootstrap,
     )
-    return judge.choose(CAREFUL, PULL)
+    return search.choose(F_TOLERANCE, PULL)
 
 
-def judge_anew(folder: Path, left_out: str | None) -> None:
+def validate_again(folder: Path, left_out: str | None) -> None:
     """Choose the thresholds of a trained model again, as a new training would choose them."""
-    model = HiLander.load(folder)
+    estimator = HiLander.load(folder)
     sources = read_sources(left_out, make_plan(0))
-    model.rules_, table = choose_thresholds(model.network_, sources, make_plan(0))
-    model.summary_["validation"] = table
+    rules, table = choose_thresholds(estimator.network_, sources, make_plan(0))
+    summary = estimator.summary_ | {"validation": table}
+    estimator.model_ = replace(estimator.model_, rules=rules, summary=summary)
     shutil.rmtree(folder)
-    model.save(folder)
-    print(folder, model.rules_)
+    estimator.save(folder)
+    print(folder, rules)
 
 
 def find_draw(left_out: str | None, draw: int) -> Path:
-    """Folder of both networks trained on one draw; trained if it is not there yet."""
+    """Folder of both networks trained on one draw. They are trained if the folder is missing."""
     folder = KEPT / f"draw-{left_out or 'all'}-{draw}"
     if not folder.is_dir():
         train_draw(left_out, draw).save(folder)
     return folder
 
 
-def find_box(left_out: str, hand: int = 0) -> Path:
-    """Folder of a model trained without one domain; made if it is not there yet."""
+def find_pretrained(left_out: str, hand: int = 0) -> Path:
+    """Folder of a model trained without one domain. It is made if the folder is missing."""
     folder = KEPT / f"without-{left_out}-{hand}"
     if not folder.is_dir():
         make_pretrained(left_out, hand).save(folder)
@@ -210,9 +217,9 @@ def read_test(name: str) -> tuple[Any, Any]:
 
 
 def cluster_by_rival(name: str, features: Any, seed: int) -> Any:
-    """Labels of a method that needs no labels, at its defaults; noise points stand alone.
+    """Cluster labels of a method that needs no training labels, at its defaults; -1 is noise.
 
-    The rivals get the same prepared embeddings; the two that need a graph get one of 20 neighbours.
+    The rivals get the same prepared embeddings. The two that need a graph get one of 20 neighbours.
     """
     points = as_embeddings(features)
     prepared = learn_preparation(points).apply(points)
@@ -234,8 +241,8 @@ def cluster_by_rival(name: str, features: Any, seed: int) -> Any:
     return method.cluster(problem, state, params)
 
 
-def stand_alone(labels: Any) -> Any:
-    """The same labels with a number of its own for each noise point."""
+def split_noise(labels: Any) -> Any:
+    """The same labels, with each noise point (-1) as a cluster of its own."""
     noise = np.flatnonzero(labels < 0)
     labels = labels.copy()
     labels[noise] = labels.max(initial=0) + 1 + np.arange(len(noise))
@@ -248,32 +255,32 @@ def write_score(name: str, method: str, seed: int, cluster: Callable[[Any], Any]
     row = begin_row(name, seed) | {"method": method, "error": None}
     start = time.process_time()
     try:
-        found = stand_alone(np.asarray(cluster(features)))
+        found = split_noise(np.asarray(cluster(features)))
         row |= {
             "pairwise_f": pairwise_f(labels, found),
             "bcubed_f": bcubed_f(labels, found),
             "nmi": nmi(labels, found),
             "n_clusters": len(np.unique(found)),
         }
-    except Exception as error:  # a rival that fails is a row that says so
+    except Exception as error:  # a rival that fails is a row with its error
         row["error"] = f"{type(error).__name__}: {error}"
     row["cpu_seconds"] = round(time.process_time() - start, 2)
     append_row(ROWS, row)
     print(name, method, seed, {k: row.get(k) for k in ("pairwise_f", "bcubed_f", "nmi", "error")})
 
 
-def score(boxes: int) -> None:
-    """Each domain left out, and the rivals beside."""
+def score(n_models: int) -> None:
+    """Score models trained without the domain of each pair, and the rivals."""
     for name in SHARED:
-        for hand in range(boxes):
-            model = HiLander.load(find_box(DOMAIN_OF[name], hand))
-            write_score(name, "in the box", hand, model.predict)
+        for hand in range(n_models):
+            model = HiLander.load(find_pretrained(DOMAIN_OF[name], hand))
+            write_score(name, PRETRAINED, hand, model.predict)
         for rival in LABEL_FREE:
             write_score(name, rival, 0, partial(cluster_by_rival, rival, seed=0))
 
 
 def render() -> None:
-    """Draw the table of the model card anew."""
+    """Write the table of the model card from the rows."""
     text = CARD.read_text(encoding="utf-8")
     CARD.write_text(put_block(text, MARKS, format_rows(read_rows(ROWS))), encoding="utf-8")
 
@@ -282,7 +289,7 @@ def format_rows(rows: list[dict[str, Any]]) -> str:
     """A Markdown table: methods by data sets, Fp / Fb / NMI, the mean over seeds."""
     latest = {(row["dataset"], row["method"], row["seed"]): row for row in rows}
     lines = ["| method | " + " | ".join(SHARED) + " |", "|---" * (len(SHARED) + 1) + "|"]
-    for method in ("in the box", *LABEL_FREE):
+    for method in (PRETRAINED, *LABEL_FREE):
         cells = []
         for name in SHARED:
             found = [r for (d, m, _), r in latest.items() if (d, m) == (name, method)]
@@ -297,17 +304,19 @@ def format_rows(rows: list[dict[str, Any]]) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("command", choices=["train", "judge", "score", "render"])
-    parser.add_argument("--boxes", type=int, default=1, help="of each domain, up to three")
+    parser.add_argument("command", choices=["train", "validate", "score", "render"])
+    parser.add_argument(
+        "--models", type=int, default=1, help="models to score for each domain, up to three"
+    )
     args = parser.parse_args(arguments)
     if args.command == "train":
         make_pretrained(None, hand=0).save(TARGET)
-    elif args.command == "judge":
-        judge_anew(TARGET, None)
+    elif args.command == "validate":
+        validate_again(TARGET, None)
         for domain in DOMAINS:
-            judge_anew(find_box(domain), domain)
+            validate_again(find_pretrained(domain), domain)
     elif args.command == "score":
-        score(args.boxes)
+        score(args.models)
     else:
         render()
     return 0

@@ -1,16 +1,15 @@
 import numpy as np
 import pytest
-from benchmarks.small_set_points import MARKS, ROWS, SIZES, draw_few, format_rows, score
 
-from benchmarks.quality import PAGE
 from benchmarks.rows import put_block, read_rows
+from benchmarks.small_sets import MARKS, PAGE, ROWS, SIZES, draw_small_set, format_rows, score
 
 LABELS = np.repeat(np.arange(100), 12)
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-def test_so_many_points_are_drawn_of_identities_of_such_sizes(sizes):
-    rows = draw_few(LABELS, sizes, 60, np.random.default_rng(0))
+def test_the_drawn_set_has_the_given_number_of_points_and_sizes(sizes):
+    rows = draw_small_set(LABELS, sizes, 60, np.random.default_rng(0))
     assert len(rows) == len(set(rows.tolist())) == 60
     counts = np.unique(LABELS[rows], return_counts=True)[1]
     if sizes == "mixed":
@@ -22,12 +21,12 @@ def test_so_many_points_are_drawn_of_identities_of_such_sizes(sizes):
 
 def test_an_identity_that_is_too_small_is_not_drawn():
     labels = np.concatenate([np.zeros(3, dtype=int), np.repeat(np.arange(1, 5), 10)])
-    rows = draw_few(labels, "five each", 100, np.random.default_rng(0))
+    rows = draw_small_set(labels, "five each", 100, np.random.default_rng(0))
     assert set(labels[rows]) == {1, 2, 3, 4}
     assert len(rows) == 20
 
 
-def test_noise_stands_alone_and_a_method_that_refuses_leaves_all_alone():
+def test_noise_points_and_points_of_a_method_that_refuses_are_their_own_clusters():
     truth = np.array([0, 0, 1, 2])
     assert score(truth, truth, lambda X: np.array([0, 0, -1, -1])) == (1.0, 1.0)
 
@@ -39,7 +38,7 @@ def test_noise_stands_alone_and_a_method_that_refuses_leaves_all_alone():
     assert 0 < bcubed < 1
 
 
-def test_the_table_of_few_points_is_drawn_from_its_rows():
+def test_the_table_of_small_sets_is_drawn_from_its_rows():
     text = PAGE.read_text(encoding="utf-8")
     assert MARKS[0] in text
     assert text == put_block(text, MARKS, format_rows(read_rows(ROWS)))
