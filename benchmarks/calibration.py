@@ -210,7 +210,8 @@ def render_table(rows: Sequence[dict[str, Any]]) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     clusters = [
-        "| clusters of | rank correlation | AUC | mean quality | mean BCubed F | merges | candidates |",
+        "| clusters of | rank correlation | AUC | mean quality | mean BCubed F | merges | "
+        "candidates |",
         "|---|---|---|---|---|---|---|",
     ]
     for row in chosen:

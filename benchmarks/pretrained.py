@@ -98,7 +98,8 @@ KEPT = ROOT / "build" / "pretrained"
 def make_plan(seed: int) -> EvidencePlan:
     """Network, learning settings and rules of the pretrained model."""
     rules = Rules(
-        k=K, points_per_neighbour=POINTS_PER_NEIGHBOUR, p_tau=DEFAULT_P_TAU, p_tau_merge=DEFAULT_P_TAU,
+        k=K, points_per_neighbour=POINTS_PER_NEIGHBOUR,
+        p_tau=DEFAULT_P_TAU, p_tau_merge=DEFAULT_P_TAU,
         search_average=True, decoder="leiden", keep_links=True,
     )  # fmt: skip
     return EvidencePlan(

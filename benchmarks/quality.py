@@ -47,7 +47,6 @@ from hilander.linkage.evidence.network import EvidenceNetwork
 from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.metrics.scores import bcubed_f, nmi, pairwise_f
 from hilander.synthetic.episodes import Episode
-from hilander.training.evidence.prior import PriorModel, read_prior
 from hilander.training.evidence.examples import (
     EpisodeGraph,
     GraphExamples,
@@ -62,6 +61,7 @@ from hilander.training.evidence.network_training import (
     train_on_points,
 )
 from hilander.training.evidence.plan import EvidencePlan
+from hilander.training.evidence.prior import PriorModel, read_prior
 from hilander.training.evidence.recipe import choose_rules, train_trial
 from hilander.training.evidence.thresholds import VALIDATION_POINTS, ThresholdSearch
 from hilander.training.map_choice import can_validate_maps

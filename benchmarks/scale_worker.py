@@ -1,7 +1,7 @@
 """The process of one measurement of scale: ``python -m benchmarks.scale_worker JOB``.
 
 JOB is a JSON file that names a method, the points and a model. The results are files in the same
-folder: ``result.json``, ``labels.npy`` and, for our methods, ``neighbours.npy`` of the sampled rows.
+folder: ``result.json``, ``labels.npy`` and, for our methods, ``neighbours.npy`` of sampled rows.
 """
 
 from __future__ import annotations

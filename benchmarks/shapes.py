@@ -216,7 +216,7 @@ def draw_scatter(
 
 
 def make_embedder(shape: Shape, rng: np.random.Generator) -> Callable[[Numbers], Numbers]:
-    """The last layer of a simulated embedder: a shift, or a random linear map and a nonlinearity."""
+    """The last layer of a simulated embedder: a shift, or a linear map and a nonlinearity."""
     if shape.warp == "none":
         shift = rng.normal(size=shape.dim) * rng.uniform(0, 0.15)
         return lambda points: points + shift

@@ -217,9 +217,7 @@ def equal(one, two):
 
 
 @pytest.mark.parametrize("n", [6, 20])  # too few to hold any out, and enough
-def test_few_identities_are_clustered_as_by_fit_without_and_with_the_prior(
-    n, tiny_plan, monkeypatch
-):
+def test_few_identities_are_clustered_as_by_fit_with_and_without_prior(n, tiny_plan, monkeypatch):
     from hilander import HiLander
     from hilander.linkage.storage import PRETRAINED
 
