@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint docs check bench bench-scale clean
+.PHONY: help install demo test lint docs figures check bench bench-scale clean
 
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -35,6 +35,11 @@ lint: $(READY) ## Check the code without running it: ruff, mypy and the layers o
 
 docs: $(READY) ## Build the documentation into build/site; a broken link is an error.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+figures: $(READY) ## Draw the diagrams and option tables of the documentation from the code.
+	$(BIN)/python docs/figures/layers.py
+	$(BIN)/python docs/figures/path_of_a_row.py
+	$(BIN)/python docs/figures/options.py
 
 check: lint docs test ## Everything CI runs.
 

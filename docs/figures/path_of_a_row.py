@@ -16,6 +16,7 @@ import runpy
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -29,6 +30,7 @@ from threadpoolctl import threadpool_limits
 import hilander
 from hilander.cli.main import make_parser
 from hilander.synthetic.identities import make_identities
+from hilander.synthetic.training_episodes import make_episodes
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs" / "images"
@@ -112,14 +114,12 @@ def trace_commands() -> dict[str, Trace]:
     for module in pkgutil.walk_packages(hilander.__path__, "hilander."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)  # so that imports are no part of a trace
-    from hilander.training.evidence import recipe
-
-    make_all = recipe.make_episodes
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        threadpool_limits(1),  # one thread: the order of the calls is the same every time
-        mock.patch.object(recipe, "make_episodes", lambda *how: make_all(*how)[:MOST_EPISODES]),
-    ):
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        stack.enter_context(threadpool_limits(1))  # the calls have the same order every time
+        for module in [one for name, one in sys.modules.items() if name.startswith("hilander.")]:
+            if getattr(module, "make_episodes", None) is make_episodes:
+                stack.enter_context(mock.patch.object(module, "make_episodes", make_few_episodes))
         known, new, model, run = (str(Path(folder, name)) for name in ("t.npz", "n.npy", "m", "r"))
         features, labels = make_identities(N_IDENTITIES, SIZE, DIM, seed=0)
         np.savez(known, features=features, labels=labels)
@@ -129,6 +129,11 @@ def trace_commands() -> dict[str, Trace]:
             "cluster": ("cluster", new, "-m", model, "-o", run, "--quiet"),
         }
         return {name: trace_command(arguments) for name, arguments in commands.items()}
+
+
+def make_few_episodes(*arguments: Any) -> list[Any]:
+    """The first of the synthetic sets that training makes."""
+    return make_episodes(*arguments)[:MOST_EPISODES]
 
 
 def trace_command(arguments: tuple[str, ...]) -> Trace:
