@@ -34,7 +34,7 @@ lint: $(READY) ## Check the code without running it: ruff, mypy and the layers o
 	$(BIN)/lint-imports
 
 docs: $(READY) ## Build the documentation into build/site; a broken link is an error.
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 figures: $(READY) ## Draw the diagrams and option tables of the documentation from the code.
 	$(BIN)/python docs/figures/layers.py
