@@ -40,7 +40,8 @@ PACKAGE = str(Path(hilander.__file__).parent) + os.sep
 
 # A set that passes through every stage of training in seconds.
 N_IDENTITIES, SIZE, DIM = 24, 8, 8
-TRAIN_OPTIONS = ("--epochs", "1", "--hidden", "4", "--quiet")
+QUIET = ("--quiet", "--device", "cpu")
+TRAIN_OPTIONS = ("--epochs", "1", "--hidden", "4", *QUIET)
 MOST_EPISODES = 2  # of the synthetic sets that training makes: each takes the same path
 # Layers of values and services. Every layer above uses them, so nothing is said of who calls them.
 SHARED_LAYERS = ("graph", "metrics", "embeddings", "engines", "io", "arrays", "errors")
@@ -126,7 +127,7 @@ def trace_commands() -> dict[str, Trace]:
         np.save(new, make_identities(N_IDENTITIES, SIZE, DIM, seed=1)[0])
         commands = {
             "train": ("train", known, "-o", model, *TRAIN_OPTIONS),
-            "cluster": ("cluster", new, "-m", model, "-o", run, "--quiet"),
+            "cluster": ("cluster", new, "-m", model, "-o", run, *QUIET),
         }
         return {name: trace_command(arguments) for name, arguments in commands.items()}
 
