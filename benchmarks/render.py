@@ -27,6 +27,11 @@ NOT_YET = (
     "*`hilander` has not been measured by this protocol yet. "
     "[The comparison](docs/results/comparison.md) has the other methods.*"
 )
+# Methods of the README's table: well-known ones, the best rivals, the paper's and the default.
+README_METHODS = (
+    "k-means", "HAC", "H-DBSCAN", "FINCH", "EVoC", "Infomap", "Leiden",
+    "Hi-LANDER (paper)", "hilander (default)",
+)  # fmt: skip
 # File, name in the config, caption.
 FIGURES = {
     "early-stop.png": (
@@ -144,11 +149,11 @@ def rows_of(rows: Sequence[Row], dataset: str) -> list[Row]:
 
 
 def render_readme(text: str, suite: Suite, rows: Sequence[Row]) -> str:
-    """The README with a table of the measured methods between its marks."""
+    """The README with a table of some measured methods between its marks."""
     if BEGIN not in text or END not in text:
         return text
     measured = {row.method for row in rows}
-    methods = tuple(method for method in METHODS if method in measured)
+    methods = tuple(method for method in README_METHODS if method in measured)
     table = Table("scores", "", tuple(suite.datasets), methods)
     ours = any(METHODS[method].family == "ours" for method in methods)
     block = render_table(table, rows) if ours else NOT_YET
