@@ -107,3 +107,31 @@ def add_waits(page, address):
         settle()
 
     page.until, page.settle, page.after, page.go = until, settle, after, go
+
+
+class Held:
+    """Hold requests of a page back from the server until they are released."""
+
+    def __init__(self, page, pattern):
+        self.page, self.pattern = page, pattern
+        self.holding, self.routes = True, []
+        page.route(pattern, self.handle)
+
+    def handle(self, route):
+        if self.holding:
+            self.routes.append(route)
+        else:
+            route.continue_()
+
+    def wait(self):
+        for _ in range(1500):
+            if self.routes:
+                return
+            self.page.wait_for_timeout(20)
+        pytest.fail(f"the page did not request {self.pattern}")
+
+    def release(self):
+        """Send the held requests, and hold no further ones."""
+        self.holding = False
+        for route in self.routes:
+            route.continue_()

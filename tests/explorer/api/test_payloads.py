@@ -1,4 +1,4 @@
-"""What the views show, against plain computations."""
+"""Payloads of the API against direct computations."""
 
 import json
 
@@ -21,8 +21,8 @@ from hilander.explorer.session.opening import open_explorer
 from hilander.metrics.report import score_clustering
 
 
-def every(page_maker, limit=7):
-    """All entries of a paged list, page by page."""
+def read_all(page_maker, limit=7):
+    """Read all entries of a paged list, page by page."""
     found, offset = [], 0
     while offset is not None:
         page = page_maker(offset, limit)
@@ -33,15 +33,15 @@ def every(page_maker, limit=7):
     return found
 
 
-def test_the_overview_counts_what_is_there(explorer):
+def test_the_overview_counts_points_and_clusters(explorer):
     explorer.precompute()
-    told = overview.describe_run(explorer)
-    json.dumps(told, allow_nan=False)
-    assert told["n_points"] == 252
-    assert sum(one["points"] for one in told["sizes"]) == 252
-    assert sum(one["clusters"] for one in told["sizes"]) == told["n_clusters"]
+    payload = overview.describe_run(explorer)
+    json.dumps(payload, allow_nan=False)
+    assert payload["n_points"] == 252
+    assert sum(one["points"] for one in payload["sizes"]) == 252
+    assert sum(one["clusters"] for one in payload["sizes"]) == payload["n_clusters"]
     truth = explorer.run.items.labels.codes
-    for level in told["levels"]:
+    for level in payload["levels"]:
         expected = score_clustering(truth, explorer.run.hierarchy.labels(level["level"])).to_dict()
         assert level["scores"] == expected
 
@@ -50,7 +50,7 @@ def test_the_overview_counts_what_is_there(explorer):
 @pytest.mark.parametrize("sort", ["size", "doubt", "quality", "purity", "number"])
 def test_pages_of_clusters_are_all_clusters_in_order(explorer, level, sort):
     grouping = explorer.grouping(level)
-    cards = every(lambda o, n: list_clusters(grouping, ClusterQuery(sort, offset=o, limit=n)))
+    cards = read_all(lambda o, n: list_clusters(grouping, ClusterQuery(sort, offset=o, limit=n)))
     assert sorted(card["cluster"] for card in cards) == list(range(grouping.n_groups))
     sign = {"size": -1, "doubt": -1, "quality": -1, "purity": 1, "number": 1}[sort]
     field = "cluster" if sort == "number" else sort
@@ -83,20 +83,20 @@ def test_clusters_are_filtered_and_searched(explorer):
             found(**wrong)
 
 
-def test_a_cluster_opened_tells_members_parts_and_identities(explorer):
+def test_a_cluster_has_members_parts_and_identities(explorer):
     grouping = explorer.reviewed()
     group = int(grouping.order("size")[0])
     detail = describe_cluster(grouping, group)
-    members = every(lambda o, n: list_members(grouping, group, o, n))
+    members = read_all(lambda o, n: list_members(grouping, group, o, n))
     assert sorted(one["row"] for one in members) == sorted(np.flatnonzero(grouping.labels == group))
     assert detail["size"] == len(members)
     counted = sum(one["count"] for one in detail["identities"]["commonest"])
     assert counted == len(members) or detail["identities"]["total"] > 12
-    parts = every(lambda o, n: list_parts(grouping, group, None, o, n))
+    parts = read_all(lambda o, n: list_parts(grouping, group, None, o, n))
     assert sum(part["size"] for part in parts) == len(members)
 
 
-def test_nearest_clusters_are_those_the_edges_lead_to(explorer):
+def test_nearest_clusters_are_ranked_by_the_linkage_of_edges(explorer):
     grouping = explorer.reviewed()
     graph = explorer.run.graph
     for group in range(grouping.n_groups):
@@ -107,17 +107,17 @@ def test_nearest_clusters_are_those_the_edges_lead_to(explorer):
                 other = int(grouping.labels[graph.neighbours[row, place]])
                 if other != group:
                     sums[other] = sums.get(other, 0.0) + float(graph.linkage[row, place])
-        told = list_nearest(grouping, group, 200)["items"]
-        assert {one["cluster"] for one in told} == set(sums)
-        for one in told:
+        payload = list_nearest(grouping, group, 200)["items"]
+        assert {one["cluster"] for one in payload} == set(sums)
+        for one in payload:
             expected = sums[one["cluster"]] / (len(rows) * graph.k)
             assert one["linkage"] == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("min_size", [1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 40])
 def test_the_icicle_covers_every_point_once_at_every_level(explorer, min_size):
-    told = build_icicle(explorer, 0, None, min_size)
-    for level in told["levels"]:
+    payload = build_icicle(explorer, 0, None, min_size)
+    for level in payload["levels"]:
         covered = np.zeros(252, dtype=int)
         for bar in level["bars"] + level["rest"]:
             covered[bar["start"] : bar["start"] + bar["size"]] += 1
@@ -125,7 +125,7 @@ def test_the_icicle_covers_every_point_once_at_every_level(explorer, min_size):
         assert sum(bar["count"] for bar in level["rest"]) == level["hidden"]
 
 
-def test_a_stretch_of_the_icicle_shows_what_is_in_it(explorer):
+def test_a_range_of_the_icicle_shows_the_clusters_in_it(explorer):
     whole = {bar["cluster"] for bar in build_icicle(explorer, 0, None, 1)["levels"][-1]["bars"]}
     halves = [
         build_icicle(explorer, *stretch, 1)["levels"][-1]["bars"]
@@ -136,16 +136,16 @@ def test_a_stretch_of_the_icicle_shows_what_is_in_it(explorer):
         build_icicle(explorer, 252, None, 1)
 
 
-def test_a_point_opened_tells_neighbours_and_its_path(explorer):
+def test_a_point_has_neighbours_and_a_path_to_its_peak(explorer):
     run = explorer.run
     for row in range(0, 252, 9):
-        told = points.describe_point(explorer, row)
-        assert [one["row"] for one in told["neighbours"]] == run.graph.neighbours[row].tolist()
-        assert [one["cluster"] for one in told["levels"]] == [
+        payload = points.describe_point(explorer, row)
+        assert [one["row"] for one in payload["neighbours"]] == run.graph.neighbours[row].tolist()
+        assert [one["cluster"] for one in payload["levels"]] == [
             int(run.hierarchy.labels(level)[row]) for level in range(run.n_levels)
         ]
         final = int(run.hierarchy.peaks(-1)[run.hierarchy.labels(-1)[row]])
-        ends = told["path"][-1]["row"] if told["path"] else row
+        ends = payload["path"][-1]["row"] if payload["path"] else row
         assert ends == final
     with pytest.raises(LevelError):
         points.describe_point(explorer, 252)
@@ -154,7 +154,7 @@ def test_a_point_opened_tells_neighbours_and_its_path(explorer):
 def test_the_map_is_the_same_as_bytes_and_as_pages(explorer):
     page = points.list_map_points(explorer, 0, 200)
     assert page["method"] in ("tsne", "umap", "pca")
-    rows = every(lambda o, n: points.list_map_points(explorer, o, n), 50)
+    rows = read_all(lambda o, n: points.list_map_points(explorer, o, n), 50)
     columns = np.frombuffer(points.encode_map(explorer), dtype="<i4").reshape(6, -1)
     assert columns[0].tolist() == [one["row"] for one in rows]
     assert columns[3].tolist() == [one["cluster"] for one in rows]
@@ -166,7 +166,7 @@ def test_the_map_is_the_same_as_bytes_and_as_pages(explorer):
     assert points.encode_map(again) == points.encode_map(explorer)
 
 
-def test_a_bare_run_says_what_it_does_not_know(make_run):
+def test_a_minimal_run_gives_reasons_for_missing_values(make_run):
     explorer = open_explorer(make_run("bare", bare=True))
     explorer.precompute()
     grouping = explorer.reviewed()
@@ -179,55 +179,55 @@ def test_a_bare_run_says_what_it_does_not_know(make_run):
         comparing.compare_partitions(explorer, "labels")
 
 
-def test_the_log_tells_everything_that_was_done(explorer):
+def test_the_log_lists_every_event(explorer):
     explorer.act("name", {"group": 0, "name": "n"})
     explorer.act("merge", {"groups": [0, 1]})
     explorer.act("undo", {})
     explorer.act("junk", {"group": 2, "junk": True})
-    told = every(lambda o, n: reviewing.list_events(explorer, o, n), 2)
-    assert [one["kind"] for one in told] == ["junk", "undo", "merge", "name"]
-    assert [one["holds"] for one in told] == [True, False, False, True]
-    assert all(one["text"] for one in told)
+    payload = read_all(lambda o, n: reviewing.list_events(explorer, o, n), 2)
+    assert [one["kind"] for one in payload] == ["junk", "undo", "merge", "name"]
+    assert [one["holds"] for one in payload] == [True, False, False, True]
+    assert all(one["text"] for one in payload)
 
 
 def test_a_comparison_counts_splits_and_merges(explorer):
     ours, theirs = explorer.reviewed().labels, explorer.run.items.labels.codes
-    told = comparing.compare_partitions(explorer, "labels")
+    payload = comparing.compare_partitions(explorer, "labels")
     pairs = set(zip(ours.tolist(), theirs.tolist(), strict=True))
     per_ours = [len({b for a, b in pairs if a == one}) for one in set(ours.tolist())]
     per_theirs = [len({a for a, b in pairs if b == one}) for one in set(theirs.tolist())]
-    assert told["n_split"] == sum(n > 1 for n in per_ours)
-    assert told["n_merged"] == sum(n > 1 for n in per_theirs)
-    splits = every(lambda o, n: comparing.list_differences(explorer, "labels", "split", o, n))
-    assert len(splits) == told["n_split"]
+    assert payload["n_split"] == sum(n > 1 for n in per_ours)
+    assert payload["n_merged"] == sum(n > 1 for n in per_theirs)
+    splits = read_all(lambda o, n: comparing.list_differences(explorer, "labels", "split", o, n))
+    assert len(splits) == payload["n_split"]
     misplaced = [one["misplaced"] for one in splits]
     assert misplaced == sorted(misplaced, reverse=True)
-    for row, column, count in told["matrix"]["cells"]:
-        cluster, name = told["matrix"]["rows"][row], told["matrix"]["columns"][column]
+    for row, column, count in payload["matrix"]["cells"]:
+        cluster, name = payload["matrix"]["rows"][row], payload["matrix"]["columns"][column]
         label = explorer.run.items.labels.names.tolist().index(name)
         assert ((ours == cluster) & (theirs == label)).sum() == count
 
 
 def test_a_run_compared_with_itself_is_identical(run_folder):
     explorer = open_explorer(run_folder, compare=[run_folder])
-    told = comparing.compare_partitions(explorer, f"run:{run_folder.name}")
-    assert told["n_identical"] == told["n_ours"] == told["n_theirs"]
-    assert told["scores"]["pairwise_f"] == 1
+    payload = comparing.compare_partitions(explorer, f"run:{run_folder.name}")
+    assert payload["n_identical"] == payload["n_ours"] == payload["n_theirs"]
+    assert payload["scores"]["pairwise_f"] == 1
     explorer.act("merge", {"groups": [0, 1]})
-    told = comparing.compare_partitions(explorer, "level:original")
-    assert told["n_split"] == 1
+    payload = comparing.compare_partitions(explorer, "level:original")
+    assert payload["n_split"] == 1
     for wrong in ("run:nowhere", "level:77", "level:", "x", "run:../.."):
         with pytest.raises(HiLanderError):
             comparing.compare_partitions(explorer, wrong)
 
 
 @pytest.mark.parametrize("level", ["7", "-1", "", "reviewe", "²", "9" * 40])
-def test_a_level_that_is_not_there_is_told(explorer, level):
+def test_an_unknown_level_is_an_error(explorer, level):
     with pytest.raises(LevelError, match="does not exist"):
         explorer.grouping(level)
 
 
-def test_a_spreadsheet_does_not_run_what_is_exported():
+def test_exported_text_is_never_a_formula():
     columns = {"a": ["=1+1", "+x", "-5", "@y", "plain", "-x", "1"], "n": [1, 2, -3, 4, 5, 6, 7]}
     lines = encode_columns(columns, "csv").decode().splitlines()
     assert lines[1:] == ["'=1+1,1", "'+x,2", "-5,-3", "'@y,4", "plain,5", "'-x,6", "1,7"]

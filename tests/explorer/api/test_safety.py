@@ -1,4 +1,4 @@
-"""The server answers its own page and nobody else."""
+"""The server only answers its own page."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def check_error(answer, status, code):
     assert answer.json()["error"]["code"] == code
 
 
-def test_the_page_and_its_assets_are_all_served_from_here(client):
+def test_the_page_and_its_assets_come_from_this_server(client):
     page = client.get("/")
     assert page.headers["content-type"].startswith("text/html")
     for name in re.findall(r'(?:href|src)="(static/[^"]+)"', page.text):
@@ -47,7 +47,7 @@ def test_the_page_and_its_assets_are_all_served_from_here(client):
 
 
 @pytest.mark.parametrize("folder", ["js", "css", "."])
-def test_no_asset_names_another_site(folder):
+def test_no_asset_refers_to_another_site(folder):
     from importlib.resources import files
 
     for entry in (files("hilander.explorer") / "static" / folder).iterdir():
@@ -95,7 +95,7 @@ def test_a_change_from_another_site_is_refused_even_with_the_token(client, guard
     check_error(act(client, guard, "name", {"group": 0, "name": "x"}, **headers), 403, "cross_site")
 
 
-def test_a_change_by_get_is_not_possible(client):
+def test_get_requests_change_nothing(client):
     for kind in ("merge", "undo", "name"):
         assert client.get(f"/api/review/{kind}").status_code in (404, 405)
 
@@ -115,11 +115,13 @@ def test_a_request_too_large_is_refused(client, guard):
             yield b"x" * 40_000
 
     check_error(client.post("/api/review/name", content=stream(), headers=sent), 413, "too_large")
-    lying = sent | {"content-length": "-5"}
-    check_error(client.post("/api/review/name", content=b"", headers=lying), 413, "too_large")
+    false_length = sent | {"content-length": "-5"}
+    check_error(
+        client.post("/api/review/name", content=b"", headers=false_length), 413, "too_large"
+    )
 
 
-def test_every_answer_carries_the_headers_that_protect_it(client):
+def test_every_answer_has_the_security_headers(client):
     for path in ("/", "/api/overview", "/static/base.css", "/nowhere", "/api/items/0/image"):
         headers = client.get(path).headers
         policy = headers["content-security-policy"]
@@ -133,10 +135,10 @@ def test_every_answer_carries_the_headers_that_protect_it(client):
 @pytest.mark.parametrize(
     "path",
     [
-        "/static/../server.py",
-        "/static/%2e%2e/server.py",
-        "/static/..%2fserver.py",
-        "/static/js/../../server.py",
+        "/static/../app.py",
+        "/static/%2e%2e/app.py",
+        "/static/..%2fapp.py",
+        "/static/js/../../app.py",
         "/static//etc/passwd",
         "/static/%2fetc%2fpasswd",
         "/static/js",
@@ -177,7 +179,7 @@ def test_no_path_leads_to_another_file(client, path):
         ("/api/points/-1", 404),
     ],
 )
-def test_every_error_has_one_shape(client, path, status):
+def test_every_error_has_the_same_form(client, path, status):
     answer = client.get(path)
     assert answer.status_code == status, answer.text
     assert set(answer.json()["error"]) == {"code", "message"}
@@ -189,14 +191,14 @@ def test_every_error_has_one_shape(client, path, status):
     ["[]", "{", '{"group": "0", "name": "x"}', '{"group": 0, "name": "x", "more": 1}', "null",
      '{"group": 1e999}', '{"rows": [1.5]}', '{"group": ' + "9" * 400 + "}"],
 )  # fmt: skip
-def test_a_body_that_makes_no_sense_is_told(client, guard, body):
+def test_an_invalid_body_is_an_error(client, guard, body):
     sent = {"x-hilander-token": guard.page_token, "content-type": "application/json"}
     answer = client.post("/api/review/name", content=body, headers=sent)
     assert answer.status_code in (400, 422)
     assert "error" in answer.json()
 
 
-def test_a_defect_gives_no_traceback_to_the_browser(explorer, guard, monkeypatch, client_of):
+def test_an_unexpected_error_sends_no_traceback(explorer, guard, monkeypatch, client_of):
     monkeypatch.setattr(type(explorer), "reviewed", lambda self: 1 / 0)
     quiet = client_of(create_app(explorer, guard), raise_app_exceptions=False)
     answer = quiet.get("/api/overview")
@@ -204,7 +206,7 @@ def test_a_defect_gives_no_traceback_to_the_browser(explorer, guard, monkeypatch
     assert "line" not in answer.text
 
 
-def test_names_and_ids_are_data_and_not_markup(client, guard, hostile_text):
+def test_names_are_sent_as_data_and_not_as_markup(client, guard, hostile_text):
     act(client, guard, "name", {"group": 0, "name": hostile_text})
     answer = client.get("/api/clusters/reviewed/0")
     assert answer.headers["content-type"] == "application/json"
@@ -219,15 +221,15 @@ def test_exports_come_in_three_formats(client, guard, explorer):
 
     import pyarrow.parquet as parquet
 
-    told = client.get("/api/review/export/labels?format=json").json()
+    payload = client.get("/api/review/export/labels?format=json").json()
     table = parquet.read_table(
         io.BytesIO(client.get("/api/review/export/labels?format=parquet").content)
     )
     lines = client.get("/api/review/export/labels?format=csv").text.splitlines()
-    assert table.to_pylist() == told
-    assert len(lines) == len(told) + 1 == 253
+    assert table.to_pylist() == payload
+    assert len(lines) == len(payload) + 1 == 253
     labels = explorer.review.state.labels
-    assert [one["cluster"] for one in told] == [
+    assert [one["cluster"] for one in payload] == [
         -1 if label == 2 else label for label in labels.tolist()
     ]
     pairs = client.get("/api/review/export/pairs?format=json").json()
@@ -238,15 +240,15 @@ def test_exports_come_in_three_formats(client, guard, explorer):
 
 
 def test_the_api_describes_itself(client):
-    told = client.get("/api/openapi.json").json()
-    for path, methods in told["paths"].items():
+    payload = client.get("/api/openapi.json").json()
+    for path, methods in payload["paths"].items():
         assert path.startswith("/api/")
         for route in methods.values():
             assert route["description"]
-    assert "/api/review/{kind}" in told["paths"]
+    assert "/api/review/{kind}" in payload["paths"]
 
 
-def test_another_machine_may_ask_only_with_the_token(explorer, client_of):
+def test_another_machine_needs_the_token(explorer, client_of):
     guard = make_guard("0.0.0.0", TOKEN)
     client = client_of(create_app(explorer, guard), "http://10.1.2.3:8765")
     check_error(client.get("/"), 401, "no_access")
@@ -263,7 +265,7 @@ def test_another_machine_may_ask_only_with_the_token(explorer, client_of):
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "myhost", "127.0.0.1.evil"])
-def test_a_host_that_others_reach_needs_a_token(host):
+def test_a_host_that_other_machines_reach_needs_a_token(host):
     with pytest.raises(SettingError, match="--token"):
         make_guard(host)
     with pytest.raises(SettingError, match="can be guessed"):
@@ -271,11 +273,11 @@ def test_a_host_that_others_reach_needs_a_token(host):
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.0.0.5"])
-def test_loopback_needs_none(host):
+def test_loopback_needs_no_token(host):
     assert make_guard(host).access_token is None
 
 
-def test_a_problem_is_told_on_every_page_and_as_json(hostile_text, client_of):
+def test_a_run_that_cannot_be_opened_is_an_error_on_every_page_and_in_json(hostile_text, client_of):
     client = client_of(create_app(None, Guard(), f"no run: {hostile_text}"))
     for path in ("/", "/clusters", "/x/y"):
         answer = client.get(path)
@@ -286,7 +288,7 @@ def test_a_problem_is_told_on_every_page_and_as_json(hostile_text, client_of):
     assert client.get("/static/base.css").status_code == 200
 
 
-def test_images_of_a_folder_are_served_only_inside_of_it(make_run, tmp_path, client_of):
+def test_only_images_inside_the_folder_are_served(make_run, tmp_path, client_of):
     import numpy as np
     from PIL import Image
 

@@ -1,38 +1,12 @@
-"""The page while it waits for the server: nothing the user does meanwhile is lost or overtaken."""
+"""The page while it waits for the server: no input is lost, no late answer replaces a newer one."""
 
 import json
 
 import pytest
 
+from tests.explorer.serving import Held
+
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-
-class Held:
-    """Requests that are kept from the server until they are let go."""
-
-    def __init__(self, page, pattern):
-        self.page, self.pattern = page, pattern
-        self.holding, self.routes = True, []
-        page.route(pattern, self.meet)
-
-    def meet(self, route):
-        if self.holding:
-            self.routes.append(route)
-        else:
-            route.continue_()
-
-    def wait(self):
-        for _ in range(1500):
-            if self.routes:
-                return
-            self.page.wait_for_timeout(20)
-        pytest.fail(f"the page did not ask for {self.pattern}")
-
-    def let_go(self):
-        """Let all go on, and those to come."""
-        self.holding = False
-        for route in self.routes:
-            route.continue_()
 
 
 def largest(site):
@@ -47,7 +21,7 @@ def text_of(page, selector):
     return page.evaluate(f"document.querySelector({json.dumps(selector)})?.textContent")
 
 
-def test_items_ticked_while_the_view_is_drawn_again_stay_ticked(page, site):
+def test_items_ticked_during_a_redraw_stay_ticked(page, site):
     page.go(f"cluster/reviewed/{largest(site)}")
     held = Held(page, "**/members*")
     page.keyboard.press("b")
@@ -56,7 +30,7 @@ def test_items_ticked_while_the_view_is_drawn_again_stay_ticked(page, site):
     label = box.get_attribute("aria-label")
     box.check(force=True)
     assert text_of(page, ".action-bar strong") == "1 selected"
-    held.let_go()
+    held.release()
     page.until("document.querySelector('.page-head .chip.bad')")
     assert text_of(page, ".action-bar strong") == "1 selected"
     assert page.locator(f".item.selected .pick[aria-label='{label}']").is_checked()
@@ -66,7 +40,7 @@ def test_items_ticked_while_the_view_is_drawn_again_stay_ticked(page, site):
     assert page.locator(".action-bar, .item.selected").count() == 0
 
 
-def test_an_item_ticked_while_others_are_moved_stays_ticked(page, site):
+def test_an_item_ticked_during_a_move_of_others_stays_ticked(page, site):
     page.go(f"cluster/reviewed/{largest(site)}")
     page.locator(".item .pick").nth(2).check(force=True)
     held = Held(page, "**/api/review/move")
@@ -75,13 +49,13 @@ def test_an_item_ticked_while_others_are_moved_stays_ticked(page, site):
     box = page.locator(".item .pick").nth(1)
     label = box.get_attribute("aria-label")
     box.check(force=True)
-    held.let_go()
+    held.release()
     page.until("document.querySelector('.action-bar strong').textContent === '1 selected'")
     assert page.locator(".item.selected .pick").get_attribute("aria-label") == label
     assert page.locator(".item .pick:checked").count() == 1
 
 
-def test_a_tick_goes_when_its_item_has_left_the_cluster(page, site):
+def test_a_tick_is_removed_when_its_item_leaves_the_cluster(page, site):
     cluster = largest(site)
     page.go(f"cluster/reviewed/{cluster}")
     rows = [int(one.get_attribute("data-row")) for one in page.locator(".item").all()[1:3]]
@@ -94,7 +68,7 @@ def test_a_tick_goes_when_its_item_has_left_the_cluster(page, site):
     assert page.locator(".item.selected").get_attribute("data-row") == str(rows[1])
 
 
-def test_ticked_clusters_and_parts_outlive_an_undo(page, site):
+def test_ticked_clusters_and_parts_survive_an_undo(page, site):
     cluster = largest(site)
     site.explorer.act("name", {"group": cluster, "name": "first"})
     site.explorer.act("name", {"group": cluster, "name": "second"})
@@ -114,7 +88,7 @@ def test_ticked_clusters_and_parts_outlive_an_undo(page, site):
     assert page.locator("[data-action=split-one]").is_enabled()
 
 
-def test_ticks_do_not_follow_to_another_cluster(page, site):
+def test_ticks_are_not_kept_for_another_cluster(page, site):
     first, second = (int(one) for one in site.explorer.reviewed().order("size")[:2])
     page.go(f"cluster/reviewed/{first}")
     page.locator(".item .pick").nth(1).check(force=True)
@@ -123,20 +97,20 @@ def test_ticks_do_not_follow_to_another_cluster(page, site):
         assert page.locator(".action-bar, .item.selected").count() == 0
 
 
-def test_a_view_that_is_drawn_again_slowly_stays_before_the_user(page, site):
+def test_a_view_stays_visible_during_a_slow_redraw(page, site):
     page.go(f"cluster/reviewed/{largest(site)}")
     held = Held(page, "**/nearest*")
     page.keyboard.press("b")
     held.wait()
-    page.wait_for_timeout(400)  # a view that is opened says "Loading…" after 150 ms
+    page.wait_for_timeout(400)  # a newly opened view shows "Loading…" after 150 ms
     assert page.locator(".loading").count() == 0
     assert page.locator(".item").count() > 1
     assert page.evaluate("Boolean(document.getElementById('main').dataset.busy)")
-    held.let_go()
+    held.release()
     page.until("document.querySelector('.page-head .chip.bad')")
 
 
-def test_a_name_half_typed_is_typed_on_when_the_view_is_drawn_again(page, site):
+def test_an_unfinished_name_survives_a_redraw(page, site):
     cluster = largest(site)
     page.go(f"cluster/reviewed/{cluster}")
     held = Held(page, "**/nearest*")
@@ -144,7 +118,7 @@ def test_a_name_half_typed_is_typed_on_when_the_view_is_drawn_again(page, site):
     held.wait()
     page.keyboard.press("n")
     page.keyboard.type("by ha")
-    held.let_go()
+    held.release()
     page.until("document.querySelector('.page-head .chip.bad')")
     assert names(site) == {}
     page.keyboard.type("nd")
@@ -153,7 +127,7 @@ def test_a_name_half_typed_is_typed_on_when_the_view_is_drawn_again(page, site):
     assert site.explorer.review.state.junk == {cluster}
 
 
-def test_a_name_typed_before_and_confirmed_after_is_sent_once(page, site):
+def test_a_name_confirmed_after_a_redraw_is_sent_once(page, site):
     cluster = largest(site)
     page.go(f"cluster/reviewed/{cluster}")
     held = Held(page, "**/nearest*")
@@ -161,14 +135,14 @@ def test_a_name_typed_before_and_confirmed_after_is_sent_once(page, site):
     held.wait()
     page.keyboard.press("n")
     page.keyboard.type("by hand")
-    held.let_go()
+    held.release()
     page.until("document.querySelector('.page-head .chip.bad')")
     page.keyboard.press("Enter")
     page.after(lambda: names(site) == {cluster: "by hand"})
     assert [event.kind for event in site.explorer.review.done] == ["junk", "name"]
 
 
-def test_a_list_that_comes_late_does_not_replace_a_newer_one(page):
+def test_a_late_list_does_not_replace_a_newer_one(page):
     page.go("clusters")
     held = Held(page, "**/api/clusters?level=0*")
     page.locator("select[aria-label=Level]").select_option("0")
@@ -176,13 +150,13 @@ def test_a_list_that_comes_late_does_not_replace_a_newer_one(page):
     page.locator("select[aria-label=Level]").select_option("1")
     page.wait_for_selector(".sub:has-text('level 1')")
     shown = page.locator(".card .title").all_inner_texts()
-    held.let_go()
+    held.release()
     page.settle()
     assert "level 1" in text_of(page, ".sub")
     assert page.locator(".card .title").all_inner_texts() == shown
 
 
-def test_a_comparison_that_comes_late_does_not_replace_a_newer_one(page):
+def test_a_late_comparison_does_not_replace_a_newer_one(page):
     page.go("compare")
     held = Held(page, "**/api/compare?key=run*")
     page.locator("select[aria-label=With]").select_option("run:run")
@@ -190,12 +164,12 @@ def test_a_comparison_that_comes_late_does_not_replace_a_newer_one(page):
     page.locator("select[aria-label=With]").select_option("labels")
     page.wait_for_selector(".tiles")
     shown = text_of(page, ".tiles")
-    held.let_go()
+    held.release()
     page.settle()
     assert text_of(page, ".tiles") == shown
 
 
-def test_an_answer_for_a_view_that_was_left_does_not_change_the_address(page):
+def test_a_late_answer_does_not_change_the_address_of_another_view(page):
     page.go("tree")
     held = Held(page, "**/api/tree?*")
     page.locator(".icicle .level").first.locator(".bar:not(.rest)").first.click()
@@ -203,26 +177,26 @@ def test_an_answer_for_a_view_that_was_left_does_not_change_the_address(page):
     page.keyboard.press("g")
     page.keyboard.press("c")
     page.wait_for_selector(".card")
-    held.let_go()
+    held.release()
     page.settle()
     assert page.evaluate("location.hash") == "#/clusters"
 
 
-def test_what_is_chosen_while_the_view_is_drawn_again_holds(page, site):
+def test_a_choice_made_during_a_redraw_is_kept(page, site):
     site.explorer.act("name", {"group": largest(site), "name": "first"})
     page.go("clusters")
     held = Held(page, "**/api/overview")
     page.keyboard.press("u")
     held.wait()
     page.locator("select[aria-label=Level]").select_option("0")
-    held.let_go()
+    held.release()
     page.settle()
     assert "level 0" in text_of(page, ".sub")
     assert page.locator("select[aria-label=Level]").input_value() == "0"
     assert "level=0" in page.evaluate("location.hash")
 
 
-def test_a_question_answered_while_an_undo_is_drawn_is_not_asked_again(page, site):
+def test_a_question_answered_during_the_redraw_of_an_undo_is_not_shown_again(page, site):
     page.go("review/pair")
     page.keyboard.press("k")
     page.after(lambda: len(site.explorer.review.done) == 1)
@@ -233,14 +207,14 @@ def test_a_question_answered_while_an_undo_is_drawn_is_not_asked_again(page, sit
     asked = page.locator(".question").get_attribute("data-key")
     page.keyboard.press("k")
     answering.wait()
-    held.let_go()
+    held.release()
     page.wait_for_timeout(300)
-    answering.let_go()
+    answering.release()
     page.after(lambda: asked in site.explorer.review.state.answers)
     assert page.locator(".question").get_attribute("data-key") != asked
 
 
-def test_the_link_to_the_content_leads_to_it(page):
+def test_the_skip_link_focuses_the_content(page):
     page.go("clusters")
     page.locator(".skip").focus()
     page.keyboard.press("Enter")

@@ -1,4 +1,4 @@
-"""The page in a real browser: every view, every action of the review."""
+"""The page in a browser: every view, every action of the review."""
 
 import json
 import re
@@ -89,7 +89,7 @@ def test_an_opened_cluster_shows_parts_members_and_neighbours(page, site):
     assert page.locator(".part").count() >= 2
     assert "link" in page.locator(".part").nth(1).inner_text()
     assert page.locator(".near").count() >= 1
-    page.locator("select[aria-label='Take apart into']").select_option("0")
+    page.locator("select[aria-label='Split into']").select_option("0")
     page.until("location.hash.includes('at=0')")
     page.until("document.querySelector('.part')")
     page.go("cluster/0/0")
@@ -114,7 +114,7 @@ def test_a_cluster_is_split_and_its_parts_named(page, site):
     page.until("document.querySelector('.name-input')?.value === 'the rest'")
 
 
-def test_each_chosen_part_becomes_a_cluster_of_its_own(page, site):
+def test_each_selected_part_becomes_a_separate_cluster(page, site):
     cluster = int(site.explorer.reviewed().order("size")[0])
     before = site.explorer.reviewed().n_groups
     page.go(f"cluster/reviewed/{cluster}?at=0")
@@ -145,7 +145,7 @@ def test_items_are_moved_to_another_and_to_a_new_cluster(page, site):
     page.after(lambda: site.explorer.reviewed().n_groups == before + 1)
 
 
-def test_a_cluster_is_renamed_junked_and_merged_where_it_is_open(page, site):
+def test_an_opened_cluster_is_named_marked_as_junk_and_merged(page, site):
     grouping = site.explorer.reviewed()
     cluster = next(
         int(group)
@@ -165,7 +165,7 @@ def test_a_cluster_is_renamed_junked_and_merged_where_it_is_open(page, site):
     page.after(lambda: [event.kind for event in site.explorer.review.done][-1] == "merge")
 
 
-def test_a_point_opened_shows_neighbours_and_its_path(page, site):
+def test_an_opened_point_shows_neighbours_and_its_path(page, site):
     row = 17
     page.go(f"point/{row}")
     assert texts(page, "h1") == ["item-0017"]
@@ -196,7 +196,7 @@ def test_the_hierarchy_zooms_in_and_out_and_opens(page, site):
     page.until("location.hash.includes('cluster/')")
 
 
-def test_a_double_click_opens_a_bar_that_is_drawn_anew_while_the_button_is_down(page):
+def test_a_double_click_opens_a_bar_that_is_redrawn_during_the_click(page):
     page.go("tree")
     page.until("document.querySelector('.icicle .bar')")
     bar = page.locator(".icicle .bar:not(.rest)").first
@@ -211,7 +211,7 @@ def test_a_double_click_opens_a_bar_that_is_drawn_anew_while_the_button_is_down(
     page.until(f"location.hash.includes('/{cluster}') && location.hash.includes('cluster/')")
 
 
-def test_the_map_colours_zooms_and_tells_a_peak(page, site):
+def test_the_map_has_colours_zooms_and_describes_a_peak(page, site):
     page.go("map")
     canvas = page.locator(".map-box canvas")
     page.until("document.querySelector('.map-box canvas[data-milliseconds]')")
@@ -220,17 +220,17 @@ def test_the_map_colours_zooms_and_tells_a_peak(page, site):
     pixels = "document.querySelector('.map-box canvas').toDataURL()"
     seen = [page.evaluate(pixels)]
 
-    def see_another():
+    def wait_for_new_pixels():
         page.until(f"!{json.dumps(seen)}.includes({pixels})")
         seen.append(page.evaluate(pixels))
 
     for colour in ("level", "confidence"):
         page.locator("select[aria-label=Colour]").select_option(colour)
-        see_another()
+        wait_for_new_pixels()
     page.keyboard.press("Escape")
     page.locator("h1").click()
     page.keyboard.press("+")
-    see_another()
+    wait_for_new_pixels()
     assert len(set(seen)) == 4
     page.keyboard.press("0")
     layout = site.explorer.map
@@ -245,7 +245,7 @@ def test_the_map_colours_zooms_and_tells_a_peak(page, site):
 
 
 @pytest.mark.parametrize("kind", ["merge", "pair"])
-def test_questions_are_answered_by_one_key(page, site, kind):
+def test_a_question_is_answered_with_one_key(page, site, kind):
     page.go(f"review/{kind}")
     verdicts = []
     for key, verdict in (("s", "same"), ("d", "different"), ("k", "skip")):
@@ -262,7 +262,7 @@ def test_questions_are_answered_by_one_key(page, site, kind):
     page.after(lambda: len(state_of(site).answers) == 3)
 
 
-def test_the_log_undoes_and_redoes(page, site):
+def test_the_log_has_undo_and_redo(page, site):
     site.explorer.act("name", {"group": 0, "name": "first"})
     site.explorer.act("merge", {"groups": [0, 1]})
     page.go("review/log")
@@ -277,7 +277,7 @@ def test_the_log_undoes_and_redoes(page, site):
     page.after(lambda: len(site.explorer.review.done) == 1)
 
 
-def test_conflicts_are_shown_with_a_way_to_their_clusters(page, site):
+def test_conflicts_link_to_their_clusters(page, site):
     conflict = {"kind": "different", "text": "a and b <b>were</b> different", "clusters": [1]}
     site.explorer.carried_conflicts = lambda: [conflict]
     page.go("review/conflicts")
@@ -298,7 +298,7 @@ def test_exports_are_downloaded(page, site, what, kind):
     assert waiting.value.path().stat().st_size > 10
 
 
-def test_a_comparison_leads_to_its_differences(page, site):
+def test_a_comparison_lists_its_differences(page, site):
     page.go("compare")
     page.until("document.querySelector('.matrix')")
     assert page.locator(".matrix tbody tr").count() >= 1
@@ -331,7 +331,7 @@ def test_search_finds_points_and_clusters_by_keys(page, site):
     page.until("location.hash === '#/point/33'")
 
 
-def test_keys_lead_everywhere_and_are_explained(page):
+def test_keys_open_every_view_and_are_listed(page):
     page.go("")
     for key, view in (("c", "clusters"), ("h", "tree"), ("m", "map"), ("r", "review"),
                       ("p", "compare"), ("o", "overview")):  # fmt: skip
@@ -343,7 +343,7 @@ def test_keys_lead_everywhere_and_are_explained(page):
     assert "Keys" in page.locator("dialog").inner_text()
 
 
-def test_light_and_dark_are_kept(page):
+def test_the_theme_is_kept(page):
     page.go("")
     page.until("document.querySelector('.view')")
     theme = "document.documentElement.dataset.theme"
@@ -368,7 +368,7 @@ def test_every_view_fits_a_small_screen(page):
         assert wide <= 376, path
 
 
-def test_labels_that_look_like_markup_are_shown_as_text(page, site, hostile_text):
+def test_labels_that_contain_markup_are_shown_as_text(page, site, hostile_text):
     row = int((site.explorer.run.items.labels.codes == 0).argmax())
     assert site.explorer.run.items.label_of(row) == hostile_text
     for path in (f"point/{row}", f"cluster/reviewed/{site.explorer.base.labels[row]}", "compare"):
@@ -387,7 +387,7 @@ def test_the_api_page_lists_every_route(page, site):
     assert re.search(r"POST\s*/api/review/\{kind\}", shown)
 
 
-def test_a_server_that_is_gone_is_told(site, browser):
+def test_a_server_that_does_not_answer_is_reported(site, browser):
     page = browser.new_page()
     page.goto(f"{site.address}#/clusters")
     page.wait_for_selector(".card")

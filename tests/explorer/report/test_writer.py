@@ -1,4 +1,4 @@
-"""The report: one file, everything in it, nothing from elsewhere."""
+"""The report of a run."""
 
 import re
 
@@ -9,7 +9,7 @@ from hilander.errors import SettingError
 from hilander.explorer.report.writer import write_report
 
 
-def test_the_html_report_is_one_file_that_needs_nothing(run_folder, tmp_path, hostile_text):
+def test_the_html_report_is_one_self_contained_file(run_folder, tmp_path, hostile_text):
     path = write_report(run_folder, tmp_path / "report.html")
     text = path.read_text(encoding="utf-8")
     assert list(tmp_path.glob("report*")) == [path]
@@ -26,7 +26,7 @@ def test_the_html_report_is_one_file_that_needs_nothing(run_folder, tmp_path, ho
     assert "2.50 s" in text
 
 
-def test_the_markdown_report_has_its_pictures_beside_it(run_folder, tmp_path):
+def test_the_markdown_report_has_its_figures_beside_it(run_folder, tmp_path):
     pytest.importorskip("matplotlib")
     text = write_report(run_folder, tmp_path / "report.md").read_text(encoding="utf-8")
     pictures = re.findall(r"!\[[^]]*\]\(([^)]+)\)", text)
@@ -36,7 +36,7 @@ def test_the_markdown_report_has_its_pictures_beside_it(run_folder, tmp_path):
     assert "<img" not in text
 
 
-def test_a_bare_run_has_a_report_too(make_run, tmp_path):
+def test_a_minimal_run_has_a_report(make_run, tmp_path):
     text = write_report(make_run("bare", bare=True), tmp_path / "r.html").read_text()
     assert "Map of peaks" not in text
     assert "Most mixed" not in text
@@ -50,7 +50,7 @@ def test_another_ending_is_refused(run_folder, tmp_path):
         write_report(run_folder, tmp_path / "report.pdf")
 
 
-def test_the_command_writes_it(run_folder, tmp_path, capsys):
+def test_the_command_writes_the_report(run_folder, tmp_path, capsys):
     output = tmp_path / "r.html"
     assert main(["report", str(run_folder), "-o", str(output)]) == 0
     assert str(output) in capsys.readouterr().out

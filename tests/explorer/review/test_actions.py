@@ -1,4 +1,4 @@
-"""Actions through the explorer: on disk, undoable, and the same after it is opened again."""
+"""Actions: on disk, undoable, and unchanged after the run is opened again."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def reopen(explorer):
 
 
 def several_parts(explorer):
-    """A cluster that was made of several."""
+    """A cluster of several parts."""
     grouping = explorer.reviewed()
     for group in grouping.order("size").tolist():
         at, parts = find_parts(grouping, group)
@@ -23,7 +23,7 @@ def several_parts(explorer):
     pytest.fail("the run has no cluster of several parts")
 
 
-def test_parts_are_disjoint_and_whole_at_every_level(explorer):
+def test_parts_are_disjoint_and_cover_the_cluster_at_every_level(explorer):
     grouping = explorer.reviewed()
     for group in range(grouping.n_groups):
         for at in range(-1, grouping.level):
@@ -35,13 +35,13 @@ def test_parts_are_disjoint_and_whole_at_every_level(explorer):
             assert sizes == sorted(sizes, reverse=True)
             if at < 0:
                 continue
-            # Each part but one hangs from another part.
+            # Each part but one is linked to another part.
             assert sum(part.linkage is None for part in parts) == 1
             numbers = {part.number for part in parts}
             assert all(part.joined_to in numbers for part in parts if part.linkage is not None)
 
 
-def test_what_hangs_from_a_node_is_its_subtree(explorer):
+def test_subtree_rows_are_those_whose_links_lead_to_the_node(explorer):
     run = explorer.run
     parent, _ = run.hierarchy.parents(1)
     below = run.nested.tables[0]
@@ -57,7 +57,7 @@ def test_what_hangs_from_a_node_is_its_subtree(explorer):
         assert inside == expected
 
 
-def test_a_split_makes_new_clusters_and_pairs_that_cannot_link(explorer):
+def test_a_split_adds_a_cluster_and_a_cannot_link(explorer):
     group, at, parts = several_parts(explorer)
     explorer.act("split", {"group": group, "parts": [[parts[1].number]], "level": at})
     new = explorer.reviewed().n_groups - 1
@@ -69,7 +69,7 @@ def test_a_split_makes_new_clusters_and_pairs_that_cannot_link(explorer):
     np.testing.assert_array_equal(again.review.state.labels, explorer.review.state.labels)
 
 
-def test_every_action_can_be_undone_and_done_again(explorer):
+def test_every_action_can_be_undone_and_redone(explorer):
     group, at, parts = several_parts(explorer)
     other = next(g for g in explorer.reviewed().order("size").tolist() if g != group)
     actions = [
@@ -81,34 +81,34 @@ def test_every_action_can_be_undone_and_done_again(explorer):
         ("answer", {"key": explorer.merges[0].key, "verdict": "skip"}),
     ]
 
-    def told():
+    def snapshot():
         state = explorer.review.state
         return (
             state.labels.tolist(), dict(state.names), set(state.junk), dict(state.answers),
             state.constraints(),
         )  # fmt: skip
 
-    seen = [told()]
+    seen = [snapshot()]
     for kind, body in actions:
         if kind in ("name", "junk") and explorer.reviewed().sizes[body["group"]] == 0:
             body = body | {"group": int(explorer.reviewed().order("size")[0])}
         explorer.act(kind, body)
-        seen.append(told())
+        seen.append(snapshot())
     for before in seen[-2::-1]:
         explorer.act("undo", {})
-        assert told() == before
+        assert snapshot() == before
     with pytest.raises(SettingError, match="nothing to undo"):
         explorer.act("undo", {})
     for after in seen[1:]:
         explorer.act("redo", {})
-        assert told() == after
+        assert snapshot() == after
     with pytest.raises(SettingError, match="nothing to redo"):
         explorer.act("redo", {})
 
 
 @pytest.mark.parametrize("verdict", ["same", "different", "skip"])
 @pytest.mark.parametrize("kind", ["merge", "pair"])
-def test_an_answer_closes_its_question_and_does_what_it_says(explorer, kind, verdict):
+def test_an_answer_closes_its_question_and_is_applied(explorer, kind, verdict):
     question = (explorer.merges if kind == "merge" else explorer.pairs)[0]
     state = explorer.review.state
     assert is_open(question, state, find_separated_groups(state))
@@ -116,15 +116,15 @@ def test_an_answer_closes_its_question_and_does_what_it_says(explorer, kind, ver
     state = explorer.review.state
     assert not is_open(question, state, find_separated_groups(state))
     together = state.labels[question.a] == state.labels[question.b]
-    asked_together = kind == "merge"
-    assert together == {"same": True, "different": False, "skip": asked_together}[verdict]
+    were_together = kind == "merge"
+    assert together == {"same": True, "different": False, "skip": were_together}[verdict]
     pair = (min(question.a, question.b), max(question.a, question.b))
     must, cannot = state.constraints()
     assert must == ([pair] if verdict == "same" else [])
     assert cannot == ([pair] if verdict == "different" else [])
 
 
-def test_questions_are_asked_in_the_order_of_their_weight(explorer):
+def test_questions_are_sorted_by_weight(explorer):
     for queue in (explorer.merges, explorer.pairs):
         assert len(queue) > 3
         weights = [question.weight for question in queue]
@@ -135,7 +135,7 @@ def test_questions_are_asked_in_the_order_of_their_weight(explorer):
     "key", ["", "merge", "merge-1", "merge-1--2", "merge-99-0", "pair-1-1", "pair-0-99999", "x-1-2",
             "merge-٣-1", "pair-1-2-3"]
 )  # fmt: skip
-def test_a_key_of_no_question_is_refused(explorer, key):
+def test_an_unknown_key_is_refused(explorer, key):
     with pytest.raises(SettingError):
         explorer.act("answer", {"key": key, "verdict": "same"})
     assert explorer.review.log == []
@@ -161,14 +161,14 @@ def test_a_key_of_no_question_is_refused(explorer, key):
         ("drop tables", {}),
     ],
 )
-def test_a_request_that_makes_no_sense_writes_nothing(explorer, kind, body):
+def test_an_invalid_request_writes_nothing(explorer, kind, body):
     with pytest.raises(HiLanderError):
         explorer.act(kind, body)
     assert explorer.review.log == []
     assert reopen(explorer).review.log == []
 
 
-def test_two_explorers_of_one_run_see_each_others_work(explorer):
+def test_two_explorers_of_one_run_see_each_others_actions(explorer):
     other = reopen(explorer)
     explorer.act("name", {"group": 0, "name": "first"})
     other.act("name", {"group": 1, "name": "second"})
@@ -177,7 +177,7 @@ def test_two_explorers_of_one_run_see_each_others_work(explorer):
     assert [event.kind for event in reopen(explorer).review.done] == ["name", "name", "junk"]
 
 
-def test_reviewed_clusters_have_the_numbers_of_their_members(explorer):
+def test_sizes_and_peaks_of_reviewed_clusters_agree_with_their_members(explorer):
     rng = np.random.default_rng(1)
     for _ in range(25):
         groups = np.unique(explorer.review.state.labels)

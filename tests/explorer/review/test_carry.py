@@ -1,4 +1,4 @@
-"""Reviews survive a new clustering."""
+"""A review is carried over to a new clustering."""
 
 import numpy as np
 import pytest
@@ -39,48 +39,48 @@ def test_a_name_follows_its_members_to_their_new_number():
     assert state.junk == {1}
 
 
-def test_a_name_follows_its_members_through_another_order_of_items():
+def test_a_name_follows_its_members_if_the_items_are_reordered():
     order = np.random.default_rng(0).permutation(12)
     _, state = carried(OLD[order], named(1, "bo"), new_ids=[IDS[i] for i in order])
     assert state.names == {1: "bo"}
 
 
-def test_same_is_said_again_by_merging():
-    said = ("merge", {"groups": [0, 1], "must": [[0, 3]]})
-    result, state = carried(OLD, said, named(0, "both"))
+def test_a_must_link_is_kept_by_merging():
+    decision = ("merge", {"groups": [0, 1], "must": [[0, 3]]})
+    result, state = carried(OLD, decision, named(0, "both"))
     assert state.labels[0] == state.labels[3]
     assert state.constraints()[0] == [(0, 3)]
     assert list(state.names.values()) == ["both"]
     assert result.conflicts == []
 
 
-def test_what_the_new_run_agrees_with_needs_nothing():
-    said = ("split", {"group": 0, "parts": [[0]], "cannot": [[0, 1]]})
+def test_a_cannot_link_that_the_new_run_respects_changes_nothing():
+    decision = ("split", {"group": 0, "parts": [[0]], "cannot": [[0, 1]]})
     new = OLD.copy()
     new[0] = 4
-    result, state = carried(new, said)
+    result, state = carried(new, decision)
     assert result.conflicts == []
     assert state.constraints()[1] == [(0, 1)]
     np.testing.assert_array_equal(state.labels, new)
 
 
-def test_different_that_is_one_cluster_again_is_a_conflict():
-    said = ("split", {"group": 0, "parts": [[0]], "cannot": [[0, 1]]})
-    result, _ = carried(OLD, said)
+def test_a_cannot_link_inside_one_new_cluster_is_a_conflict():
+    decision = ("split", {"group": 0, "parts": [[0]], "cannot": [[0, 1]]})
+    result, _ = carried(OLD, decision)
     (conflict,) = result.conflicts
     assert conflict["kind"] == "different"
     assert conflict["clusters"] == [0]
     assert "i0" in conflict["text"]
 
 
-def test_same_across_what_was_said_to_be_different_is_a_conflict():
+def test_a_must_link_that_would_break_a_cannot_link_is_a_conflict():
     # 0 and 3 are the same; 1 and 4 are not; the new run puts 0 with 1 and 3 with 4.
-    said = (
+    decision = (
         ("move", {"rows": [1], "to": None}),
         ("merge", {"groups": [0, 1], "must": [[0, 3]]}),
         ("answer", {"key": "k", "verdict": "different", "cannot": [[1, 4]]}),
     )
-    result, state = carried(OLD, *said)
+    result, state = carried(OLD, *decision)
     assert [conflict["kind"] for conflict in result.conflicts] == ["same"]
     assert state.labels[0] != state.labels[3]
 
@@ -93,21 +93,21 @@ def test_two_names_in_one_new_cluster_are_a_conflict():
     assert "bo" in result.conflicts[0]["text"]
 
 
-def test_a_scattered_cluster_does_not_pass_its_name_on():
+def test_the_name_of_a_scattered_cluster_is_a_conflict():
     result, state = carried([0, 1, 2, 0, 0, 0, 1, 1, 1, 2, 2, 2], named(0, "ada"))
     assert state.names == {}
     assert [conflict["kind"] for conflict in result.conflicts] == ["scattered"]
 
 
-def test_items_that_are_gone_are_told():
-    said = ("merge", {"groups": [0, 1], "must": [[0, 3]]})
+def test_missing_items_are_conflicts():
+    decision = ("merge", {"groups": [0, 1], "must": [[0, 3]]})
     new_ids = [f"other{row}" for row in range(12)]
-    result, state = carried(OLD, said, named(2, "cy"), new_ids=new_ids)
+    result, state = carried(OLD, decision, named(2, "cy"), new_ids=new_ids)
     assert sorted(conflict["kind"] for conflict in result.conflicts) == ["lost", "lost"]
     assert state.names == {}
 
 
-def test_a_run_written_anew_finds_its_review(make_run):
+def test_a_rewritten_run_keeps_its_review(make_run):
     folder = make_run("run", seed=1)
     first = open_explorer(folder)
     largest = int(first.reviewed().order("size")[0])
@@ -130,7 +130,7 @@ def test_a_run_written_anew_finds_its_review(make_run):
     assert len(now & members) * 2 >= len(members)
     with pytest.raises(SettingError, match="nothing to undo"):
         second.act("undo", {})
-    # Opened once more it is the same run: nothing is carried twice.
+    # Opened again it is the same run, so nothing is carried over twice.
     again = open_explorer(folder)
     assert [event.seq for event in again.review.log] == [event.seq for event in second.review.log]
 

@@ -1,4 +1,4 @@
-"""Actions on clusters, as a function of the log."""
+"""The state of a review as a function of its log."""
 
 import numpy as np
 import pytest
@@ -16,8 +16,8 @@ def state_after(*actions):
     return state
 
 
-def check_whole(state):
-    """Groups and labels say the same, and every point is in one group."""
+def check_partition(state):
+    """Groups and labels agree, and every point is in one group."""
     seen = []
     for group in range(state.next_group):
         rows = state.rows_of(group)
@@ -26,23 +26,23 @@ def check_whole(state):
     assert sorted(seen) == list(range(len(state.labels)))
 
 
-def test_merging_keeps_the_number_of_the_largest():
+def test_a_merge_keeps_the_number_of_the_largest():
     state = state_after(("merge", {"groups": [1, 2, 3]}))
     assert state.labels.tolist() == [0, 0, 0, 2, 2, 2, 2, 2, 2, 2]
-    check_whole(state)
+    check_partition(state)
 
 
-def test_merging_keeps_the_largests_name_or_else_the_first():
+def test_a_merge_keeps_the_name_of_the_largest_or_else_the_first():
     named = ("name", {"group": 1, "name": "one"})
     assert state_after(named, ("merge", {"groups": [2, 1]})).names == {2: "one"}
     both = state_after(named, ("name", {"group": 2, "name": "two"}), ("merge", {"groups": [1, 2]}))
     assert both.names == {2: "two"}
 
 
-def test_splitting_takes_parts_out_under_new_numbers():
+def test_a_split_gives_parts_new_numbers():
     state = state_after(("split", {"group": 2, "parts": [[5], [6, 7]]}))
     assert state.labels.tolist() == [0, 0, 0, 1, 1, 4, 5, 5, 2, 3]
-    check_whole(state)
+    check_partition(state)
 
 
 def test_a_number_is_never_used_twice():
@@ -52,17 +52,17 @@ def test_a_number_is_never_used_twice():
         ("move", {"rows": [9], "to": None}),
     )
     assert state.labels[9] == 5
-    check_whole(state)
+    check_partition(state)
 
 
-def test_moving_all_of_a_cluster_empties_it_and_its_name():
+def test_moving_all_items_empties_a_cluster_and_removes_its_name():
     state = state_after(
         ("name", {"group": 3, "name": "gone"}), ("junk", {"group": 3, "junk": True}),
         ("move", {"rows": [9], "to": 0}),
     )  # fmt: skip
     assert state.names == {}
     assert state.junk == set()
-    check_whole(state)
+    check_partition(state)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_moving_all_of_a_cluster_empties_it_and_its_name():
         ("explode", {}),
     ],
 )
-def test_an_action_that_cannot_be_done_changes_nothing(kind, payload):
+def test_an_impossible_action_changes_nothing(kind, payload):
     state = ReviewState(LABELS, 4)
     with pytest.raises(SettingError):
         state.apply(Event(1, kind, payload))
@@ -96,7 +96,7 @@ def test_an_action_that_cannot_be_done_changes_nothing(kind, payload):
     assert not state.answers
 
 
-def test_a_copy_lives_its_own_life():
+def test_a_changed_copy_leaves_the_original_as_it_was():
     state = state_after(("name", {"group": 0, "name": "a"}))
     twin = state.copy()
     twin.apply(Event(2, "merge", {"groups": [0, 1], "must": [[0, 3]]}))
@@ -106,7 +106,7 @@ def test_a_copy_lives_its_own_life():
     assert state.must == []
 
 
-def test_pairs_that_later_actions_overrode_are_not_given():
+def test_a_pair_that_a_later_action_overrode_is_no_constraint():
     state = state_after(
         ("split", {"group": 2, "parts": [[5]], "cannot": [[5, 6]]}),
         ("merge", {"groups": [2, 4], "must": [[5, 6]]}),
@@ -116,7 +116,7 @@ def test_pairs_that_later_actions_overrode_are_not_given():
     assert state.constraints() == ([], [(5, 6)])
 
 
-def test_undo_and_redo_are_worked_out_of_the_log():
+def test_undos_and_redos_of_a_log_are_resolved():
     log = [Event(seq, kind, {}) for seq, kind in enumerate(
         ("name", "junk", "undo", "undo", "redo", "move", "redo", "undo"), 1)]  # fmt: skip
     done, undone = resolve_undos(log)
@@ -140,4 +140,4 @@ def test_random_actions_keep_every_point_in_one_group():
             state.apply(Event(seq, str(kind), payload))
         except SettingError:
             continue
-        check_whole(state)
+        check_partition(state)

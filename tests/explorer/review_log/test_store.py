@@ -1,4 +1,4 @@
-"""The log on disk."""
+"""The log of a review on disk."""
 
 import sqlite3
 import threading
@@ -39,7 +39,7 @@ def test_a_base_keeps_ids_and_clusters(store):
     assert (found.fingerprint, found.n_clusters) == ("print", 3)
 
 
-def test_a_request_sent_again_is_not_done_again(store):
+def test_a_repeated_request_is_written_once(store):
     base = store.add_base(BASE)
     first = store.append(base, "name", {"group": 1}, "key-12345")
     second = store.append(base, "name", {"group": 1}, "key-12345")
@@ -47,7 +47,7 @@ def test_a_request_sent_again_is_not_done_again(store):
     assert len(store.events(base)) == 1
 
 
-def test_an_action_on_an_old_view_is_not_written(store):
+def test_an_action_on_an_outdated_log_is_not_written(store):
     base = store.add_base(BASE)
     first = store.append(base, "name", {}, after=0)
     assert store.append(base, "junk", {}, after=0) is None
@@ -55,14 +55,14 @@ def test_an_action_on_an_old_view_is_not_written(store):
     assert len(store.events(base)) == 2
 
 
-def test_a_base_that_fails_half_way_leaves_nothing(store):
+def test_a_base_that_fails_is_rolled_back(store):
     with pytest.raises(TypeError):
         store.add_base(BASE, [("name", {"group": 1}), ("name", {"group": object()})])
     assert store.latest_base() is None
     assert sqlite3.connect(store.path).execute("SELECT COUNT(*) FROM events").fetchone() == (0,)
 
 
-def test_two_stores_of_one_file_take_turns(store):
+def test_two_stores_can_write_to_one_file(store):
     base = store.add_base(BASE)
     other = ReviewStore(store.path)
 
@@ -79,9 +79,9 @@ def test_two_stores_of_one_file_take_turns(store):
     assert len({event.seq for event in store.events(base)}) == 80
 
 
-def test_what_is_no_review_is_refused(tmp_path):
+def test_a_file_that_is_no_review_is_refused(tmp_path):
     path = tmp_path / "review.sqlite"
-    path.write_bytes(b"not a database, far from it" * 50)
+    path.write_bytes(b"not a database" * 100)
     with pytest.raises(FileFormatError, match="not a review database"):
         ReviewStore(path)
     assert path.read_bytes().startswith(b"not a database")
@@ -93,7 +93,7 @@ def test_a_review_of_a_newer_version_is_refused(store):
         ReviewStore(store.path)
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path):
+def test_a_path_that_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="--state"):
         ReviewStore(tmp_path / "file" / "review.sqlite")

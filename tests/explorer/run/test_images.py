@@ -1,4 +1,4 @@
-"""Only pictures that the run lists are ever shown, and only as pictures."""
+"""Only images that the run lists are shown, and only after they were encoded again."""
 
 import io
 import os
@@ -24,22 +24,22 @@ def folder_of(tmp_path, *paths):
     return ImageFolder(tmp_path / "images", items, tmp_path / "cache")
 
 
-def opened(content):
+def decode(content):
     return Image.open(io.BytesIO(content))
 
 
 @pytest.mark.parametrize("shape", [(3, 9, 7), (3, 9, 7, 3)])
-def test_an_array_gives_its_pixels(shape):
+def test_a_thumbnail_of_an_array_has_its_pixels(shape):
     thumbs = np.random.default_rng(0).integers(0, 255, shape).astype(np.uint8)
-    shown = opened(ThumbnailArray(thumbs).thumbnail(1))
+    shown = decode(ThumbnailArray(thumbs).thumbnail(1))
     np.testing.assert_array_equal(np.asarray(shown), thumbs[1])
     assert ThumbnailArray(thumbs).thumbnail(3) is None
 
 
-def test_a_listed_file_is_shrunk_and_kept(tmp_path):
+def test_a_listed_file_is_made_smaller_and_cached(tmp_path):
     picture(tmp_path / "images" / "a" / "b.jpg", (900, 600))
     folder = folder_of(tmp_path, "a/b.jpg")
-    shown = opened(folder.thumbnail(0))
+    shown = decode(folder.thumbnail(0))
     assert shown.format == "PNG"
     assert max(shown.size) <= 160
     (kept,) = (tmp_path / "cache").rglob("*.png")
@@ -47,7 +47,7 @@ def test_a_listed_file_is_shrunk_and_kept(tmp_path):
     assert folder.thumbnail(0) == b"kept"
 
 
-def test_a_file_that_changed_is_drawn_anew(tmp_path):
+def test_a_changed_file_gives_a_new_thumbnail(tmp_path):
     picture(tmp_path / "images" / "b.png")
     folder = folder_of(tmp_path, "b.png")
     before = folder.thumbnail(0)
@@ -79,7 +79,7 @@ def test_a_path_never_leads_out_of_the_folder(tmp_path, path):
     assert folder.thumbnail(0) is None
 
 
-def test_an_absolute_path_to_a_picture_outside_is_refused(tmp_path):
+def test_an_absolute_path_to_an_image_outside_is_refused(tmp_path):
     picture(tmp_path / "secret.png")
     assert folder_of(tmp_path, str(tmp_path / "secret.png")).thumbnail(0) is None
 
@@ -110,13 +110,13 @@ def test_a_link_inside_of_the_folder_is_followed(tmp_path):
         b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n",
     ],
 )
-def test_what_is_no_picture_is_not_shown(tmp_path, content):
+def test_a_file_that_is_no_image_is_not_shown(tmp_path, content):
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "x.png").write_bytes(content)
     assert folder_of(tmp_path, "x.png").thumbnail(0) is None
 
 
-def test_bytes_hidden_behind_a_picture_do_not_get_through(tmp_path):
+def test_bytes_appended_to_an_image_are_not_served(tmp_path):
     picture(tmp_path / "images" / "x.png")
     with (tmp_path / "images" / "x.png").open("ab") as stream:
         stream.write(b"<script>alert(1)</script>")
@@ -127,11 +127,11 @@ def test_without_a_column_of_paths_the_ids_are_the_paths(tmp_path):
     picture(tmp_path / "images" / "ann" / "1.png")
     items = Items(pyarrow.array(["ann/1.png", "ann/2.png"]), {})
     found = open_images(tmp_path, items, None, images_folder=tmp_path / "images")
-    assert opened(found.thumbnail(0)).format == "PNG"
+    assert decode(found.thumbnail(0)).format == "PNG"
     assert found.thumbnail(1) is None
 
 
-def test_a_folder_in_which_nothing_is_named_by_an_id_is_refused(tmp_path):
+def test_a_folder_without_a_file_named_by_an_id_is_refused(tmp_path):
     picture(tmp_path / "images" / "other.png")
     items = Items(pyarrow.array(["0", "1"]), {})
     with pytest.raises(SettingError, match="holds no file named by an id"):

@@ -1,4 +1,4 @@
-"""One line of points in which every cluster of every level is a stretch."""
+"""An order of the points in which every cluster of every level is a contiguous range."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ def run(run_folder):
     return open_run(run_folder)
 
 
-def test_members_of_every_cluster_are_a_stretch_of_the_line(run):
+def test_the_members_of_every_cluster_are_a_range_of_the_order(run):
     nested = build_nested_order(run.hierarchy)
     assert sorted(nested.order) == list(range(run.n_points))
     for level in range(run.n_levels):
@@ -22,7 +22,7 @@ def test_members_of_every_cluster_are_a_stretch_of_the_line(run):
             assert set(members) == set(np.flatnonzero(labels == cluster))
 
 
-def test_within_a_first_level_cluster_the_densest_stand_first(run):
+def test_within_a_first_level_cluster_density_falls(run):
     density = run.hierarchy.density
     assert (density < 0).any()
     assert (density > 0).any()
@@ -30,7 +30,7 @@ def test_within_a_first_level_cluster_the_densest_stand_first(run):
         assert (np.diff(density[run.nested.members(0, cluster)]) <= 0).all()
 
 
-def test_one_sort_gives_the_order_of_two():
+def test_one_sort_gives_the_order_of_a_sort_by_two_keys():
     rng = np.random.default_rng(2)
     rank = rng.integers(0, 50, 4000)
     density = rng.choice([-1.0, -0.5, -0.0, 0.0, 1e-30, 0.25, 1.0, *rng.normal(size=500)], 4000)
@@ -40,7 +40,7 @@ def test_one_sort_gives_the_order_of_two():
     np.testing.assert_array_equal(density[order], density[expected])
 
 
-def test_children_are_the_clusters_that_merged_the_largest_first(run):
+def test_children_are_the_merged_clusters_the_largest_first(run):
     assert run.n_levels > 1
     for level in range(1, run.n_levels):
         merges = run.hierarchy.merges(level - 1)

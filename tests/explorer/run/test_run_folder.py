@@ -1,4 +1,4 @@
-"""Run folders: whole, bare, damaged, foreign."""
+"""Run folders: complete, minimal and damaged ones."""
 
 import json
 import shutil
@@ -37,7 +37,7 @@ def test_python_objects_in_an_npz_are_refused(tmp_path):
         map_npz(tmp_path / "x.npz")
 
 
-def test_a_run_with_nothing_optional_opens(make_run):
+def test_a_run_without_optional_files_opens(make_run):
     run = open_run(make_run("bare", bare=True))
     assert run.graph is None
     assert run.peak_features is None
@@ -46,7 +46,7 @@ def test_a_run_with_nothing_optional_opens(make_run):
     assert run.notes == ()
 
 
-def test_a_whole_run_has_graph_labels_images_and_features(run_folder):
+def test_a_complete_run_has_graph_labels_images_and_features(run_folder):
     run = open_run(run_folder)
     assert run.graph.k == 6
     assert len(run.items.labels.names) == 14
@@ -57,7 +57,7 @@ def test_a_whole_run_has_graph_labels_images_and_features(run_folder):
 
 
 @pytest.mark.parametrize("name", ["graph.npz", "run.json", "thumbs.npy"])
-def test_what_is_optional_and_damaged_becomes_a_note(run_folder, name):
+def test_a_damaged_optional_file_becomes_a_note(run_folder, name):
     (run_folder / name).write_bytes(b"\x00 not this")
     run = open_run(run_folder)
     assert len(run.notes) == 1
@@ -65,18 +65,18 @@ def test_what_is_optional_and_damaged_becomes_a_note(run_folder, name):
 
 
 @pytest.mark.parametrize("name", ["hierarchy.npz", "clusters.parquet", "hilander.json"])
-def test_what_is_needed_and_damaged_is_told(run_folder, name):
+def test_a_damaged_required_file_is_an_error(run_folder, name):
     (run_folder / name).write_bytes(b"\x00 not this")
     with pytest.raises(FileFormatError, match=name.replace(".", r"\.")):
         open_run(run_folder)
 
 
 @pytest.mark.parametrize("array", ["parent", "labels"])
-def test_a_hierarchy_that_points_nowhere_is_refused(run_folder, array):
+def test_a_hierarchy_with_an_index_out_of_range_is_refused(run_folder, array):
     with np.load(run_folder / "hierarchy.npz") as arrays:
         kept = dict(arrays)
-    unlucky = int(np.setdiff1d(np.arange(len(kept["0/labels"])), kept["0/peaks"])[0])
-    kept[f"0/{array}"][unlucky] = 10_000
+    not_a_peak = int(np.setdiff1d(np.arange(len(kept["0/labels"])), kept["0/peaks"])[0])
+    kept[f"0/{array}"][not_a_peak] = 10_000
     np.savez(run_folder / "hierarchy.npz", **kept)
     with pytest.raises(FileFormatError, match="points outside"):
         open_run(run_folder)
@@ -84,17 +84,15 @@ def test_a_hierarchy_that_points_nowhere_is_refused(run_folder, array):
 
 def test_a_table_of_other_length_is_refused(run_folder, make_run):
     other = make_run("other", bare=True, ids=None, seed=3)
-    rows = (other / "clusters.parquet").read_bytes()
     import pyarrow.parquet as parquet
 
     shorter = parquet.read_table(other / "clusters.parquet").slice(0, 10)
     parquet.write_table(shorter, run_folder / "clusters.parquet")
     with pytest.raises(FileFormatError, match="10 rows"):
         open_run(run_folder)
-    assert rows
 
 
-def test_images_the_user_names_must_fit(run_folder, tmp_path):
+def test_images_given_by_the_user_must_match_the_points(run_folder, tmp_path):
     np.save(tmp_path / "few.npy", np.zeros((3, 4, 4), dtype=np.uint8))
     with pytest.raises(FileFormatError, match="3 images"):
         open_run(run_folder, Attachments(thumbs=tmp_path / "few.npy"))
@@ -103,7 +101,7 @@ def test_images_the_user_names_must_fit(run_folder, tmp_path):
         open_run(run_folder, Attachments(thumbs=tmp_path / "real.npy"))
 
 
-def test_the_fingerprint_tells_clusterings_apart_and_nothing_else(make_run, tmp_path):
+def test_the_fingerprint_depends_on_the_clustering_alone(make_run, tmp_path):
     first = open_run(make_run("a", seed=1))
     copied = tmp_path / "b"
     shutil.copytree(first.folder, copied)
@@ -113,7 +111,7 @@ def test_the_fingerprint_tells_clusterings_apart_and_nothing_else(make_run, tmp_
     assert open_run(make_run("c", seed=1, p_tau=0.9)).fingerprint != first.fingerprint
 
 
-def test_ids_are_found_exactly_first_and_then_by_their_parts(run_folder):
+def test_exact_ids_are_found_before_ids_that_contain_the_text(run_folder):
     items = open_run(run_folder).items
     assert items.find("item-0012", 5) == [12]
     assert items.find("ITEM-001", 3) == [10, 11, 12]

@@ -1,4 +1,4 @@
-// Everything that changes the review goes through here: send, say what was done, offer to undo it.
+// Actions of the review: send the request, show what it did, offer to undo it.
 
 import { post } from "./api.js";
 import { h } from "./dom.js";

@@ -1,4 +1,4 @@
-// Requests: every error of the server has one shape and becomes one kind of Error.
+// Requests to the server. Every error of the server becomes an ApiError.
 
 import { during } from "./busy.js";
 
@@ -18,7 +18,7 @@ async function read(response) {
   try {
     body = await response.json();
   } catch {
-    // not ours: a proxy, or the server is going down
+    // the answer is not JSON: it is from a proxy, or the server is stopping
   }
   const error = body?.error ?? { code: "unreachable", message: `the server answered ${response.status}` };
   throw new ApiError(error.code, error.message, response.status);
@@ -29,7 +29,7 @@ async function send(address, options) {
   try {
     response = await fetch(address, options);
   } catch {
-    throw new ApiError("unreachable", "the explorer does not answer; is it still running?", 0);
+    throw new ApiError("unreachable", "the explorer does not answer; check that it is still running", 0);
   }
   return response;
 }
@@ -49,7 +49,7 @@ export function getBytes(path) {
 }
 
 export function post(path, body) {
-  // The key lets the server tell a request sent twice from two requests.
+  // With the key, the server recognises a request that is sent twice.
   const client_key = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`.padEnd(12, "0");
   const sent = send("api/" + path, {
     method: "POST",

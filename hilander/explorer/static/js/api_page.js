@@ -1,4 +1,4 @@
-// The API told from its own description, without anything from elsewhere.
+// The page of the API, drawn from its OpenAPI description.
 
 import { h, replace } from "./dom.js";
 
@@ -6,11 +6,11 @@ const theme = localStorage.getItem("hilander-theme") ?? (matchMedia("(prefers-co
 document.documentElement.dataset.theme = theme;
 
 async function show() {
-  const told = await (await fetch("api/openapi.json")).json();
-  const routes = Object.entries(told.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, route]) => ({ path, method, ...route })));
+  const description = await (await fetch("api/openapi.json")).json();
+  const routes = Object.entries(description.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, route]) => ({ path, method, ...route })));
   const byTag = Map.groupBy ? Map.groupBy(routes, (one) => one.tags?.[0] ?? "other") : new Map([["all", routes]]);
   replace(document.getElementById("main"),
-    h("div", { class: "page-head" }, h("div", {}, h("h1", {}, told.info.title), h("p", { class: "sub" }, told.info.description), h("p", { class: "muted" }, "An error is always ", h("code", {}, '{"error": {"code": …, "message": …}}'), ". Requests that change something need the header x-hilander-token, which the page carries. ", h("a", { href: "api/openapi.json" }, "OpenAPI description")))),
+    h("div", { class: "page-head" }, h("div", {}, h("h1", {}, description.info.title), h("p", { class: "sub" }, description.info.description), h("p", { class: "muted" }, "An error is always ", h("code", {}, '{"error": {"code": …, "message": …}}'), ". Requests that change something need the header x-hilander-token; its value is in the page. ", h("a", { href: "api/openapi.json" }, "OpenAPI description")))),
     h("div", { class: "stack" }, [...byTag].map(([tag, list]) => h("section", { class: "panel", style: { background: "var(--surface)", border: "1px solid var(--border)", borderRadius: "10px", padding: "16px 18px" } }, h("h2", {}, tag), list.map(route)))));
 }
 

@@ -1,4 +1,4 @@
-// Routes, keys, theme and search. A view is a function (root, parameters, page) that draws itself.
+// Routes, keys, theme and search. A view is a function (root, parameters, page) that fills root.
 
 import { reviewEvents, redo, undo } from "./actions.js";
 import { get } from "./api.js";
@@ -28,9 +28,9 @@ const ROUTES = [
 const GO = { o: "#/", c: "#/clusters", h: "#/tree", m: "#/map", r: "#/review", p: "#/compare" };
 const main = document.getElementById("main");
 
-// What a view may ask of the page: keys of its own, what outlives a drawing, and what to do when it
-// is left. `page` answers to keys, `coming` is being drawn and `shown` is before the user; while a view
-// is drawn again its old drawing stays in use, so they may be three.
+// A page object gives a view its keys, values that survive a redraw, and a signal for when the user
+// leaves it. `page` handles keys, `coming` is being drawn, `shown` is visible. While a view is redrawn its
+// old drawing stays in use, so these can be three different objects.
 let page = null;
 let coming = null;
 let shown = null;
@@ -49,12 +49,12 @@ function newPage(path, values, kept) {
     left: left.signal,
     leave: () => left.abort(),
     isHere: () => pathNow() === path,
-    // What the user has done to a view, shared by all drawings of it until another view is opened.
+    // A value that all drawings of a view share until another view is opened.
     keep(name, make) {
       if (!kept.has(name)) kept.set(name, make());
       return kept.get(name);
     },
-    // Change the address without a new entry in the history, and without drawing again.
+    // Change the address without a new history entry and without a redraw.
     remember(changes) {
       if (left.signal.aborted || !made.isHere()) return;
       for (const [name, value] of Object.entries(changes)) {
@@ -66,7 +66,7 @@ function newPage(path, values, kept) {
       history.replaceState(null, "", `#${path}` + (text ? "?" + text : ""));
       made.address = location.hash;
       if (shown === made) main.dataset.shown = made.address;
-      // What is being drawn was asked for at the address before.
+      // A drawing that is under way was requested for the old address.
       if (coming !== made && location.hash !== before) redraw();
     },
     redraw,
@@ -74,14 +74,14 @@ function newPage(path, values, kept) {
   return made;
 }
 
-// Draw what the address says, from nothing.
+// Draw the view of the address from the start.
 function open() {
   page?.leave();
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
   return draw(null);
 }
 
-// Draw the same again, after something has changed. What the user ticks or types meanwhile is kept.
+// Redraw the view after a change. What the user ticks or types in the meantime is kept.
 function redraw() {
   return page?.isHere() ? draw(page) : open();
 }
@@ -98,7 +98,7 @@ async function draw(before) {
     else link.removeAttribute("aria-current");
   }
   if (!route) {
-    show(mine, empty("There is no such page."));
+    show(mine, empty("This page does not exist."));
     return;
   }
   const root = h("div", { class: "view", data: { view: route[1] } });
@@ -179,25 +179,25 @@ function showReviewState(review) {
 
 export function showBanner(overview) {
   const banner = document.getElementById("banner");
-  const told = [];
-  if (overview.run_changed) told.push("The run was written anew. Stop the explorer and start it again to see it; your review is kept.");
+  const messages = [];
+  if (overview.run_changed) messages.push("The run folder has changed. Restart the explorer to see the new run; your review is kept.");
   if (overview.review.n_conflicts) {
-    told.push(h("span", {}, `The run was clustered anew and ${overview.review.n_conflicts} earlier decisions need a look. `, h("a", { href: "#/review/conflicts" }, "Show them")));
+    messages.push(h("span", {}, `The run was clustered again. ${overview.review.n_conflicts} earlier decisions do not fit the new clusters. `, h("a", { href: "#/review/conflicts" }, "Show them")));
   }
-  for (const note of overview.notes) told.push(note);
-  replace(banner, told.map((one) => h("div", {}, one)));
-  banner.hidden = told.length === 0;
+  for (const note of overview.notes) messages.push(note);
+  replace(banner, messages.map((one) => h("div", {}, one)));
+  banner.hidden = messages.length === 0;
 }
 
 async function start() {
-  // The token did its work when the page was fetched; it need not stay in the history.
+  // The access token is only needed to load the page; remove it from the history.
   if (location.search) history.replaceState(null, "", location.pathname + location.hash);
-  const kept = localStorage.getItem("hilander-theme");
-  const wanted = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-  document.documentElement.dataset.theme = kept ?? wanted;
+  const stored = localStorage.getItem("hilander-theme");
+  const preferred = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  document.documentElement.dataset.theme = stored ?? preferred;
   document.getElementById("theme").addEventListener("click", flipTheme);
   document.getElementById("help").addEventListener("click", showKeys);
-  // Its address would be taken for the address of a view.
+  // Its address would be read as the address of a view.
   document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
   document.getElementById("undo").addEventListener("click", undo);
   document.getElementById("redo").addEventListener("click", redo);
@@ -205,7 +205,7 @@ async function start() {
   window.addEventListener("hashchange", () => { open(); scrollTo(0, 0); });
   reviewEvents.addEventListener("change", (event) => {
     showReviewState(event.detail.review);
-    // What was asked for before the action was done may not know of it.
+    // A drawing that was requested before the action may show the old state.
     if (coming !== shown || coming.begun > event.detail.sent) redraw();
   });
   reviewEvents.addEventListener("redraw", redraw);
@@ -218,7 +218,7 @@ async function start() {
     showReviewState(overview.review);
     showBanner(overview);
   } catch {
-    // the view says what is wrong
+    // the view shows the error
   }
 }
 

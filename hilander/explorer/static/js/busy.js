@@ -1,8 +1,8 @@
-// Whether the page still waits for something: <main data-busy> is there until all of it has come.
+// Open requests of the page: <main data-busy> is set until all of them are answered.
 
 let waiting = 0;
 
-function tell(by) {
+function count(by) {
   waiting += by;
   const main = document.getElementById("main");
   if (waiting) main.dataset.busy = waiting;
@@ -10,26 +10,26 @@ function tell(by) {
 }
 
 export async function during(work) {
-  tell(1);
+  count(1);
   try {
     return await work;
   } finally {
-    // Later, so that whoever waited for this has gone on, and asked for what it needs next.
-    setTimeout(() => tell(-1));
+    // Later, so that code that awaits this answer can send its next request first.
+    setTimeout(() => count(-1));
   }
 }
 
-// Answers may come in another order than they were asked for in. Gives null for one that a newer
-// question has overtaken, so that it is not shown in place of the newer answer.
+// Answers can arrive in another order than their requests were sent. Returns null for an answer to an
+// older request, so that it does not replace a newer answer.
 export function newestOnly() {
-  let asked = 0;
+  let latest = 0;
   return async (answer) => {
-    const mine = ++asked;
+    const mine = ++latest;
     try {
       const found = await answer;
-      return mine === asked ? found : null;
+      return mine === latest ? found : null;
     } catch (error) {
-      if (mine === asked) throw error;
+      if (mine === latest) throw error;
       return null;
     }
   };

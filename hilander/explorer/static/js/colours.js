@@ -1,4 +1,4 @@
-// Colours of clusters and of shares.
+// Colours of clusters and of values in [0, 1].
 
 const GOLDEN = 0.618033988749895;
 
@@ -16,7 +16,7 @@ export function rgbOf([hue, saturation, lightness]) {
   return [f(0), f(8), f(4)];
 }
 
-// From red through sand to teal: doubt to trust, told apart with common colour blindness.
+// From red over sand to teal: low to high. Readers with common colour blindness can distinguish them.
 const STOPS = [[205, 72, 40], [232, 160, 74], [214, 205, 150], [92, 176, 150], [18, 120, 120]];
 
 export function ramp(value) {

@@ -1,5 +1,5 @@
-// Elements from data. Text only ever enters as text nodes and attributes as properties, so an id or
-// a name that looks like HTML is shown as it is.
+// Build elements from data. Text is only inserted as text nodes and properties, so an id or a name that
+// contains HTML is shown as text.
 
 const SVG = "http://www.w3.org/2000/svg";
 

@@ -1,4 +1,4 @@
-// The map, drawn pixel by pixel into one image: a hundred thousand points take a few milliseconds.
+// The map, drawn pixel by pixel into one image: 100,000 points take a few milliseconds.
 
 import { get, getBytes } from "./api.js";
 import { clusterColour, isDark, ramp, rgbOf } from "./colours.js";
@@ -7,17 +7,17 @@ const CELLS = 128;
 
 export async function readMap(page) {
   for (;;) {
-    const told = await get("map", { limit: 1 });
-    if (told.pending && !page.left.aborted) {
+    const first = await get("map", { limit: 1 });
+    if (first.pending && !page.left.aborted) {
       await new Promise((resolve) => setTimeout(resolve, 700));
       continue;
     }
-    if (!told.total) return { points: null, reason: told.reason, method: null };
+    if (!first.total) return { points: null, reason: first.reason, method: null };
     const bytes = await getBytes("map.bin");
-    const n = told.total;
+    const n = first.total;
     const column = (place, Kind) => new Kind(bytes, place * 4 * n, n);
     const points = { n, row: column(0, Int32Array), x: column(1, Float32Array), y: column(2, Float32Array), cluster: column(3, Int32Array), level: column(4, Int32Array), confidence: column(5, Float32Array) };
-    return { points, method: told.method, level: told.level, reason: null };
+    return { points, method: first.method, level: first.level, reason: null };
   }
 }
 
@@ -117,8 +117,8 @@ export class MapCanvas {
   }
 
   radius() {
-    const crowd = Math.sqrt(this.points.n) / (12 * Math.sqrt(this.view.zoom));
-    return Math.max(1, Math.min(5, Math.round((6 - Math.log2(1 + crowd)) * (this.ratio / 1.4))));
+    const density = Math.sqrt(this.points.n) / (12 * Math.sqrt(this.view.zoom));
+    return Math.max(1, Math.min(5, Math.round((6 - Math.log2(1 + density)) * (this.ratio / 1.4))));
   }
 
   sortIntoCells() {

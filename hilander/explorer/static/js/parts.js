@@ -1,4 +1,4 @@
-// What several views draw: thumbnails, cards, meters, pagers, messages, dialogs.
+// Elements that several views use: thumbnails, cards, meters, pagers, messages, dialogs.
 
 import { count, h, plural, share } from "./dom.js";
 

@@ -11,14 +11,14 @@ export function startSearch() {
   let asked = 0;
 
   const close = () => {
-    // An answer still to come would open the box again.
+    // A late answer would open the box again.
     clearTimeout(waiting);
     asked++;
     box.hidden = true;
     input.setAttribute("aria-expanded", "false");
   };
 
-  async function look() {
+  async function search() {
     const text = input.value.trim();
     const mine = ++asked;
     if (!text) return close();
@@ -47,7 +47,7 @@ export function startSearch() {
 
   input.addEventListener("input", () => {
     clearTimeout(waiting);
-    waiting = setTimeout(look, 160);
+    waiting = setTimeout(search, 160);
   });
   input.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {

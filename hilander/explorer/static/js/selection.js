@@ -1,9 +1,9 @@
-// What is ticked in a list, and the bar of what can be done with it. Ticks belong to the page and
-// not to one drawing of it: when the view is drawn again they are there again.
+// Ticked entries of a list, and the bar of their actions. Ticks belong to the page, not to one drawing, so
+// they survive a redraw.
 
 import { h } from "./dom.js";
 
-// Entries of the list carry the number of what they show as data-<key>, and a checkbox.
+// Each entry of the list has its number as data-<key>, and a checkbox.
 export function makeSelection(page, list, { key, label, buttons }) {
   const ticked = page.keep("ticked", () => new Map());
 
@@ -36,12 +36,12 @@ export function makeSelection(page, list, { key, label, buttons }) {
 
   const clear = () => drop([...ticked.keys()]);
 
-  // Undo, a split or a move may have taken away what was ticked; what the list shows is known to be there.
+  // Undo, a split or a move can remove what was ticked. Entries that the list shows still exist.
   async function dropLost(isThere) {
     const shown = new Set([...list.children].map((node) => Number(node.dataset[key])));
-    const unsure = [...ticked.keys()].filter((number) => !shown.has(number));
-    const there = await Promise.all(unsure.map(isThere));
-    const lost = unsure.filter((_, i) => !there[i]);
+    const unseen = [...ticked.keys()].filter((number) => !shown.has(number));
+    const there = await Promise.all(unseen.map(isThere));
+    const lost = unseen.filter((_, i) => !there[i]);
     if (lost.length) drop(lost);
   }
 

@@ -1,4 +1,4 @@
-// A cluster opened: its members by density, what it was made of, what lies near.
+// One cluster: its parts, its members by density, the nearest other clusters.
 
 import { act } from "./actions.js";
 import { get } from "./api.js";
@@ -13,45 +13,45 @@ const LIMIT = 60;
 export async function showCluster(root, [level, number], page) {
   const cluster = Number(number);
   const path = `clusters/${level}/${cluster}`;
-  const [told, parts, nearest] = await Promise.all([get(path), get(`${path}/parts`, { limit: 60, at: page.values.get("at") }), get(`${path}/nearest`)]);
+  const [detail, parts, nearest] = await Promise.all([get(path), get(`${path}/parts`, { limit: 60, at: page.values.get("at") }), get(`${path}/nearest`)]);
   const editable = level === "reviewed";
-  const context = { cluster, level, path, told, editable, page, root };
+  const context = { cluster, level, path, detail, editable, page, root };
   root.append(head(context), h("div", { class: "stack" }, partsPanel(context, parts), await membersPanel(context), nearestPanel(context, nearest)));
 }
 
-function head({ cluster, level, told, editable, page }) {
-  const name = h("input", { class: "name-input", type: "text", value: told.name ?? "", placeholder: `Cluster ${cluster}`, maxLength: 200, "aria-label": "Name of the cluster", disabled: !editable });
+function head({ cluster, level, detail, editable, page }) {
+  const name = h("input", { class: "name-input", type: "text", value: detail.name ?? "", placeholder: `Cluster ${cluster}`, maxLength: 200, "aria-label": "Name of the cluster", disabled: !editable });
   name.addEventListener("change", () => act("name", { group: cluster, name: name.value }));
   name.addEventListener("keydown", (event) => event.key === "Enter" && name.blur());
-  const junk = async () => (await act("junk", { group: cluster, junk: !told.junk })) && page.redraw();
+  const junk = async () => (await act("junk", { group: cluster, junk: !detail.junk })) && page.redraw();
   if (editable) {
     page.keys.set("n", () => name.focus());
     page.keys.set("b", junk);
   }
-  const identities = told.identities && h("span", {}, told.identities.total === 1 ? "one identity: " : `${plural(told.identities.total, "identity", "identities")}: `,
-    told.identities.commonest.slice(0, 4).map((one) => [h("span", { class: "chip" }, `${one.label} × ${one.count}`), " "]));
+  const identities = detail.identities && h("span", {}, detail.identities.total === 1 ? "one identity: " : `${plural(detail.identities.total, "identity", "identities")}: `,
+    detail.identities.commonest.slice(0, 4).map((one) => [h("span", { class: "chip" }, `${one.label} × ${one.count}`), " "]));
   return h("div", { class: "page-head" },
     h("div", {},
       h("div", { class: "crumbs" }, h("a", { href: `#/clusters?level=${level}` }, editable ? "Clusters" : `Level ${level}`), h("span", {}, "›"), h("span", {}, `#${cluster}`),
-        told.above !== null && [h("span", {}, "· merged into"), h("a", { href: clusterLink(told.level + 1, told.above) }, `#${told.above} of level ${told.level + 1}`)]),
+        detail.above !== null && [h("span", {}, "· merged into"), h("a", { href: clusterLink(detail.level + 1, detail.above) }, `#${detail.above} of level ${detail.level + 1}`)]),
       editable ? name : h("h1", {}, `Cluster ${cluster}`),
-      h("p", { class: "sub row" }, plural(told.size, "item"), ` · doubt ${share(told.doubt)} · quality ${share(told.quality)}`,
-        told.purity !== null && ` · purity ${share(told.purity)}`, told.junk && h("span", { class: "chip bad" }, "junk"), told.edited && h("span", { class: "chip accent" }, "edited")),
+      h("p", { class: "sub row" }, plural(detail.size, "item"), ` · doubt ${share(detail.doubt)} · quality ${share(detail.quality)}`,
+        detail.purity !== null && ` · purity ${share(detail.purity)}`, detail.junk && h("span", { class: "chip bad" }, "junk"), detail.edited && h("span", { class: "chip accent" }, "edited")),
       identities && h("p", { class: "muted" }, identities)),
     editable
-      ? h("div", { class: "row" }, h("button", { class: "button", onclick: () => mergeByNumber(cluster, page) }, "Merge with…"), h("button", { class: "button danger", onclick: junk, data: { action: "junk" } }, told.junk ? "Not junk" : "Mark as junk", " ", h("kbd", {}, "b")))
+      ? h("div", { class: "row" }, h("button", { class: "button", onclick: () => mergeByNumber(cluster, page) }, "Merge with…"), h("button", { class: "button danger", onclick: junk, data: { action: "junk" } }, detail.junk ? "Not junk" : "Mark as junk", " ", h("kbd", {}, "b")))
       : h("span", { class: "chip warn" }, "read only: edits are made on the last level"));
 }
 
 async function mergeByNumber(cluster, page) {
-  const text = await ask("Merge with another cluster", { label: "Number of the cluster", hint: "Its number, as on its card.", ok: "Merge" });
+  const text = await ask("Merge with another cluster", { label: "Number of the cluster", hint: "The number on its card.", ok: "Merge" });
   if (text === null) return;
   const other = Number(text.trim().replace(/^#/, ""));
   const result = await act("merge", { groups: [cluster, other] });
   if (result) stay(cluster, page);
 }
 
-// After a merge the cluster may live under another number.
+// After a merge the cluster may have another number.
 async function stay(cluster, page) {
   const still = await get(`clusters/reviewed/${cluster}`).catch(() => null);
   if (still || !page.isHere()) page.redraw();
@@ -59,7 +59,7 @@ async function stay(cluster, page) {
 }
 
 function partsPanel(context, parts) {
-  const { editable, page, root, told } = context;
+  const { editable, page, root, detail } = context;
   const chosen = page.keep(`parts of level ${parts.level}`, () => new Set());
   const buttons = h("div", { class: "row" });
   const rows = parts.items.map((one) => partRow(one, context, chosen, draw));
@@ -80,20 +80,20 @@ function partsPanel(context, parts) {
   }
   draw();
   if (editable) root.addEventListener("shown", show);
-  const below = parts.level >= 0 ? `clusters of level ${parts.level}` : "branches that hang from the peak";
-  const finer = Array.from({ length: told.level + 1 }, (_, i) => [String(told.level - 1 - i), told.level - 1 - i >= 0 ? `level ${told.level - 1 - i}` : "branches"]);
-  const into = told.size > 1 && choice("Take apart into", finer, String(parts.level), (event) => { page.remember({ at: event.target.value }); page.redraw(); });
+  const below = parts.level >= 0 ? `clusters of level ${parts.level}` : "branches that are linked to the peak";
+  const finer = Array.from({ length: detail.level + 1 }, (_, i) => [String(detail.level - 1 - i), detail.level - 1 - i >= 0 ? `level ${detail.level - 1 - i}` : "branches"]);
+  const into = detail.size > 1 && choice("Split into", finer, String(parts.level), (event) => { page.remember({ at: event.target.value }); page.redraw(); });
   return h("section", { class: "panel" },
-    h("div", { class: "spread" }, h("div", {}, h("h2", {}, "Why it merged"), h("p", { class: "muted" }, `${plural(parts.total, "part")}: the ${below} that it was made of, and the link that joined each.`)), h("div", { class: "toolbar", style: { margin: 0 } }, into, editable && parts.total > 1 && buttons)),
-    parts.total > 1 ? rows : h("p", { class: "muted" }, "It is one part here. Take it apart at a finer level."),
+    h("div", { class: "spread" }, h("div", {}, h("h2", {}, "Why it merged"), h("p", { class: "muted" }, `${plural(parts.total, "part")}: the ${below} that form it, and the link that joined each.`)), h("div", { class: "toolbar", style: { margin: 0 } }, into, editable && parts.total > 1 && buttons)),
+    parts.total > 1 ? rows : h("p", { class: "muted" }, "It is one part at this level. Choose a finer level."),
     parts.total > parts.items.length && h("p", { class: "muted" }, `The ${parts.items.length} largest of ${count(parts.total)} are shown.`));
 }
 
-function partRow(one, { editable, level, told }, chosen, changed) {
+function partRow(one, { editable }, chosen, changed) {
   const box = editable && h("input", { type: "checkbox", "aria-label": `Select part ${one.part}`, data: { part: one.part } });
   const doubtful = one.linkage !== null && one.linkage < 0.9;
   const row = h("div", { class: "part" }, box || h("span"),
-    h("div", { class: "told" }, h("strong", {}, plural(one.size, "item")), h("br"),
+    h("div", { class: "part-facts" }, h("strong", {}, plural(one.size, "item")), h("br"),
       one.linkage === null ? "holds the peak" : h("span", { class: doubtful ? "chip warn" : "chip", title: one.joined_to === null ? "" : `joined to part ${one.joined_to}` }, `link ${share(one.linkage)}`),
       one.joined_to !== null && ` to #${one.joined_to}`, h("br"),
       one.level >= 0 && h("a", { href: clusterLink(one.level, one.part) }, `#${one.part} of level ${one.level}`)),
@@ -114,23 +114,23 @@ function markPart(row, on) {
   row.classList.toggle("selected", on);
 }
 
-async function split({ cluster, page, told }, parts, groups) {
+async function split({ cluster, page }, parts, groups) {
   const result = await act("split", { group: cluster, parts: groups, level: parts.level });
   if (!result) return;
   const chosen = page.keep(`parts of level ${parts.level}`, () => new Set());
   groups.flat().forEach((part) => chosen.delete(part));
-  await nameParts([cluster, ...result.new_clusters], told);
+  await nameParts([cluster, ...result.new_clusters]);
   page.redraw();
 }
 
-// What was just taken apart is best named while it is before one's eyes.
+// Ask for names directly after a split, while the parts are visible.
 async function nameParts(clusters) {
-  const told = await Promise.all(clusters.map((one) => get(`clusters/reviewed/${one}`)));
-  const inputs = told.map((one) => h("input", { type: "text", value: one.name ?? "", placeholder: clusterName({ cluster: one.cluster }), maxLength: 200, "aria-label": `Name of cluster ${one.cluster}` }));
+  const opened = await Promise.all(clusters.map((one) => get(`clusters/reviewed/${one}`)));
+  const inputs = opened.map((one) => h("input", { type: "text", value: one.name ?? "", placeholder: clusterName({ cluster: one.cluster }), maxLength: 200, "aria-label": `Name of cluster ${one.cluster}` }));
   await new Promise((resolve) => {
     const save = async (event) => {
       event.preventDefault();
-      for (const [i, one] of told.entries()) {
+      for (const [i, one] of opened.entries()) {
         if (inputs[i].value.trim() !== (one.name ?? "")) await act("name", { group: one.cluster, name: inputs[i].value }, { quiet: true });
       }
       resolve();
@@ -138,7 +138,7 @@ async function nameParts(clusters) {
     };
     const dialog = showDialog(
       h("form", { class: "stack", onsubmit: save }, h("h2", {}, "Name the parts"),
-        told.map((one, i) => h("div", { class: "stack", style: { gap: "6px" } }, h("div", { class: "spread" }, inputs[i], h("a", { href: clusterLink("reviewed", one.cluster), class: "muted" }, `#${one.cluster}, ${plural(one.size, "item")}`)), thumbs(one.exemplars.slice(0, 8), { strip: true }))),
+        opened.map((one, i) => h("div", { class: "stack", style: { gap: "6px" } }, h("div", { class: "spread" }, inputs[i], h("a", { href: clusterLink("reviewed", one.cluster), class: "muted" }, `#${one.cluster}, ${plural(one.size, "item")}`)), thumbs(one.exemplars.slice(0, 8), { strip: true }))),
         h("div", { class: "row end" }, h("button", { class: "button", type: "button", onclick: () => dialog.close() }, "Leave unnamed"), h("button", { class: "button primary", type: "submit" }, "Save names"))));
     dialog.addEventListener("close", resolve);
     inputs[0].focus();
@@ -157,7 +157,7 @@ async function membersPanel({ cluster, path, editable, page, root }) {
     place.offset = offset;
     const found = await newest(get(`${path}/members`, { offset, limit: LIMIT }));
     if (!found) return;
-    // The page that was looked at may be gone after a move.
+    // After a move this page of the list may no longer exist.
     if (offset && !found.items.length) return load(0);
     drawn = offset;
     replace(grid, found.items.map((one, i) => memberItem(one, offset + i === 0)));
@@ -174,7 +174,7 @@ async function membersPanel({ cluster, path, editable, page, root }) {
   async function move(to) {
     const body = { rows: [...ticked.keys()] };
     if (to === "number") {
-      const text = await ask(`Move ${plural(body.rows.length, "item")}`, { label: "Number of the cluster", hint: "The number of the cluster that they belong to.", ok: "Move" });
+      const text = await ask(`Move ${plural(body.rows.length, "item")}`, { label: "Number of the cluster", hint: "The number of the target cluster.", ok: "Move" });
       if (text === null) return;
       body.to = Number(text.trim().replace(/^#/, ""));
     }

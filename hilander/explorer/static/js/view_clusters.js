@@ -1,4 +1,4 @@
-// Clusters as cards: sorted, searched, filtered, selected and merged.
+// Clusters as cards: sort, search, filter, select and merge.
 
 import { act } from "./actions.js";
 import { get } from "./api.js";
@@ -32,12 +32,12 @@ export async function showClusters(root, _, page) {
     current = -1;
     sub.textContent = `${plural(found.total, "cluster")} ${level() === "reviewed" ? "as reviewed" : `of level ${level()}`}`;
     replace(list, shown.map((one) => card(one, level(), { pick: level() === "reviewed" ? pick : null, selected: ticked.has(one.cluster) })));
-    replace(foot, found.total ? pager(found, LIMIT, (to) => { load(to); scrollTo(0, 0); }) : empty("No cluster fits. Change the filters."));
+    replace(foot, found.total ? pager(found, LIMIT, (to) => { load(to); scrollTo(0, 0); }) : empty("No cluster matches. Change the filters."));
   }
 
   const pick = (one, on) => tick(one.cluster, one, on);
 
-  // The view may have been drawn again while the server was at work: then this list is not the one shown.
+  // If the view was redrawn in the meantime, this list is no longer the visible one.
   const refresh = () => (page.left.aborted ? page.redraw() : load(Number(values.get("offset") ?? 0)));
 
   async function merge() {

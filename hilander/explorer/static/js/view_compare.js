@@ -1,4 +1,4 @@
-// Compare with true labels, another run or another level: what one splits and the other merges.
+// Compare with true labels, another run or another level: list what one splits and the other merges.
 
 import { get } from "./api.js";
 import { newestOnly } from "./busy.js";
@@ -19,8 +19,8 @@ export async function showCompare(root, _, page) {
 
   async function load() {
     replace(body, loading());
-    const told = await newest(get("compare", { key }));
-    if (!told) return;
+    const comparison = await newest(get("compare", { key }));
+    if (!comparison) return;
     const newestPage = newestOnly();
     const list = h("div");
     const foot = h("div");
@@ -28,33 +28,33 @@ export async function showCompare(root, _, page) {
     async function differences(offset) {
       const found = await newestPage(get("compare/differences", { key, kind, offset, limit: LIMIT }));
       if (!found) return;
-      replace(tabs, [["split", `We merge, they split (${count(told.n_split)})`], ["merge", `They merge, we split (${count(told.n_merged)})`]].map(([one, text]) => h("button", { role: "tab", "aria-selected": String(one === kind), data: { kind: one }, onclick: () => { kind = one; page.remember({ kind }); differences(0); } }, text)));
+      replace(tabs, [["split", `We merge, they split (${count(comparison.n_split)})`], ["merge", `They merge, we split (${count(comparison.n_merged)})`]].map(([one, text]) => h("button", { role: "tab", "aria-selected": String(one === kind), data: { kind: one }, onclick: () => { kind = one; page.remember({ kind }); differences(0); } }, text)));
       replace(list, found.items.length ? found.items.map(difference) : empty("No difference of this kind."));
       replace(foot, found.total > LIMIT ? pager(found, LIMIT, differences) : "");
     }
     const jump = (cluster) => { location.hash = clusterLink("reviewed", cluster); };
-    replace(body, tiles(told),
-      told.matrix.rows.length > 0 && h("section", { class: "panel" }, h("h2", {}, "Where they differ most"), h("p", { class: "muted" }, "Rows are our clusters, columns theirs, a cell the items they share. Click a row to open the cluster."), matrix(told.matrix, jump)),
+    replace(body, tiles(comparison),
+      comparison.matrix.rows.length > 0 && h("section", { class: "panel" }, h("h2", {}, "Where they differ most"), h("p", { class: "muted" }, "Rows are our clusters, columns are theirs. A cell is the number of shared items. Click a row to open the cluster."), matrix(comparison.matrix, jump)),
       h("section", { class: "panel" }, tabs, list, foot));
     await differences(0);
   }
 
-  root.append(h("div", { class: "page-head" }, h("div", {}, h("h1", {}, "Compare"), h("p", { class: "sub" }, "The clusters as reviewed against another partition of the same items.")),
+  root.append(h("div", { class: "page-head" }, h("div", {}, h("h1", {}, "Compare"), h("p", { class: "sub" }, "The reviewed clusters (ours) against another partition of the same items (theirs).")),
     h("div", { class: "toolbar", style: { margin: 0 } }, choice("With", choices, key, (event) => { key = event.target.value; page.remember({ with: key }); load(); }))), body);
   await load();
 }
 
-function tiles(told) {
-  const values = [[count(told.n_ours), "our clusters"], [count(told.n_theirs), "theirs"], [count(told.n_identical), `identical, ${plural(told.points_identical, "item")}`], [count(told.n_split), "ours that they split"], [count(told.n_merged), "theirs that we split"], [share(told.scores.pairwise_f), "pairwise F"], [share(told.scores.bcubed_f), "BCubed F"]];
+function tiles(comparison) {
+  const values = [[count(comparison.n_ours), "our clusters"], [count(comparison.n_theirs), "theirs"], [count(comparison.n_identical), `identical, ${plural(comparison.points_identical, "item")}`], [count(comparison.n_split), "ours that they split"], [count(comparison.n_merged), "theirs that we split"], [share(comparison.scores.pairwise_f), "pairwise F"], [share(comparison.scores.bcubed_f), "BCubed F"]];
   return h("div", { class: "tiles" }, values.map(([value, label]) => h("div", { class: "tile" }, h("div", { class: "value" }, value), h("div", { class: "label" }, label))));
 }
 
-function matrix(told, jump) {
-  const cells = told.rows.map(() => told.columns.map(() => 0));
-  for (const [row, column, n] of told.cells) cells[row][column] = n;
+function matrix(comparison, jump) {
+  const cells = comparison.rows.map(() => comparison.columns.map(() => 0));
+  for (const [row, column, n] of comparison.cells) cells[row][column] = n;
   return h("div", { class: "scroll" }, h("table", { class: "matrix" },
-    h("thead", {}, h("tr", {}, h("th"), told.columns.map((name) => h("th", { title: name }, h("span", {}, name))))),
-    h("tbody", {}, told.rows.map((cluster, i) => {
+    h("thead", {}, h("tr", {}, h("th"), comparison.columns.map((name) => h("th", { title: name }, h("span", {}, name))))),
+    h("tbody", {}, comparison.rows.map((cluster, i) => {
       const most = Math.max(...cells[i]);
       return h("tr", { style: { cursor: "pointer" }, onclick: () => jump(cluster) }, h("th", {}, h("a", { href: clusterLink("reviewed", cluster) }, `#${cluster}`)),
         cells[i].map((n) => h("td", n ? { style: { background: css(ramp(0.45 + 0.5 * (n / most))), color: n / most > 0.6 ? "#fff" : "#10172a" } } : { class: "none" }, n || "")));

@@ -1,4 +1,4 @@
-// The map of peaks: hover to see, click to keep, open from the side.
+// The map of peaks. Hover over a peak to see it and its cluster; open the cluster from the side panel.
 
 import { get } from "./api.js";
 import { rampCss } from "./colours.js";
@@ -13,7 +13,7 @@ export async function showMap(root, _, page) {
   const box = h("div", { class: "map-box" }, loading());
   const side = h("aside", { class: "stack", style: { alignContent: "start" } });
   const legend = h("div", { class: "legend" });
-  const sub = h("p", { class: "sub" }, "The map is being worked out…");
+  const sub = h("p", { class: "sub" }, "The map is being computed…");
   let canvas = null;
   let by = page.values.get("colour") ?? "cluster";
   let asked = 0;
@@ -22,26 +22,26 @@ export async function showMap(root, _, page) {
     by = event.target.value;
     page.remember({ colour: by === "cluster" ? null : by });
     canvas?.colourBy(by);
-    tellColours();
+    showLegend();
   }
 
-  function tellColours() {
-    const texts = { cluster: "One colour for each cluster as reviewed.", level: "How high a peak stays a peak: red only at the first level, teal up to the last.", confidence: "Probability of the link that attached the peak: red is doubtful." };
+  function showLegend() {
+    const texts = { cluster: "One colour for each cluster as reviewed.", level: "Highest level at which a point is a peak: red is the first level, teal the last.", confidence: "Probability of the link that joined the peak: red is low." };
     replace(legend, h("span", {}, texts[by]), by !== "cluster" && h("div", { class: "ramp", style: { background: rampCss() } }));
   }
 
-  async function tell(points, i) {
+  async function describe(points, i) {
     if (i < 0) return;
     const mine = ++asked;
     await new Promise((resolve) => setTimeout(resolve, 60));
     if (mine !== asked || page.left.aborted) return;
     const cluster = points.cluster[i];
-    const [point, told] = await Promise.all([get(`points/${points.row[i]}`), get(`clusters/reviewed/${cluster}`)]);
+    const [point, detail] = await Promise.all([get(`points/${points.row[i]}`), get(`clusters/reviewed/${cluster}`)]);
     if (mine !== asked) return;
     replace(side, h("div", { class: "panel stack" },
       h("div", { style: { width: "120px" } }, thumb(point)), h("strong", {}, point.id), point.label && h("span", { class: "muted" }, point.label),
-      h("div", {}, h("a", { href: clusterLink("reviewed", cluster) }, clusterName({ ...told })), h("span", { class: "muted" }, ` · ${plural(told.size, "item")} · doubt ${share(told.doubt)}`)),
-      thumbs(told.exemplars, { peak: true }),
+      h("div", {}, h("a", { href: clusterLink("reviewed", cluster) }, clusterName({ ...detail })), h("span", { class: "muted" }, ` · ${plural(detail.size, "item")} · doubt ${share(detail.doubt)}`)),
+      thumbs(detail.exemplars, { peak: true }),
       h("a", { class: "button", href: clusterLink("reviewed", cluster) }, "Open the cluster")));
   }
 
@@ -50,8 +50,8 @@ export async function showMap(root, _, page) {
       h("div", { class: "toolbar", style: { margin: 0 } }, choice("Colour", [["cluster", "cluster"], ["level", "level"], ["confidence", "confidence"]], by, colour),
         h("button", { class: "button", onclick: () => canvas?.zoomBy(1 / 1.6), "aria-label": "Zoom out" }, "−"), h("button", { class: "button", onclick: () => canvas?.zoomBy(1.6), "aria-label": "Zoom in" }, "+"), h("button", { class: "button", onclick: () => canvas?.home() }, "Whole map ", h("kbd", {}, "0")))),
     h("div", { class: "map-wrap" }, box, h("div", { class: "stack", style: { alignContent: "start" } }, legend, side)));
-  replace(side, h("p", { class: "muted" }, "Point at a peak to see it and its cluster. Drag to move, wheel to zoom, + − 0 and arrows by keyboard."));
-  tellColours();
+  replace(side, h("p", { class: "muted" }, "Hover over a peak to see it and its cluster. Drag to move, use the wheel to zoom, or use + − 0 and the arrow keys."));
+  showLegend();
   root.addEventListener("shown", async () => {
     const map = await readMap(page).catch((error) => ({ points: null, reason: error.message }));
     if (page.left.aborted) return;
@@ -62,7 +62,7 @@ export async function showMap(root, _, page) {
     }
     sub.textContent = `${count(map.points.n)} peaks of level ${map.level}, placed by ${METHODS[map.method] ?? map.method}`;
     replace(box);
-    canvas = new MapCanvas(box, map.points, { onhover: (i) => tell(map.points, i), onpick: (i) => tell(map.points, i) });
+    canvas = new MapCanvas(box, map.points, { onhover: (i) => describe(map.points, i), onpick: (i) => describe(map.points, i) });
     canvas.canvas.tabIndex = 0;
     canvas.canvas.setAttribute("aria-label", "Map of peaks");
     canvas.canvas.setAttribute("role", "img");

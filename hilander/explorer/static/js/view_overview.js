@@ -1,4 +1,4 @@
-// The first page: how many clusters, how large, how good, and where to go next.
+// The overview: clusters of each level, sizes, scores, map, settings.
 
 import { get } from "./api.js";
 import { count, h, plural, s, share } from "./dom.js";
@@ -6,52 +6,52 @@ import { card, empty } from "./parts.js";
 import { MapCanvas, readMap } from "./map_canvas.js";
 
 export async function showOverview(root, _, page) {
-  const [told, doubtful] = await Promise.all([get("overview"), get("clusters", { sort: "doubt", limit: 4 })]);
+  const [overview, doubtful] = await Promise.all([get("overview"), get("clusters", { sort: "doubt", limit: 4 })]);
   root.append(
-    h("div", { class: "page-head" }, h("div", {}, h("h1", {}, told.name), h("p", { class: "sub" }, subtitle(told))),
+    h("div", { class: "page-head" }, h("div", {}, h("h1", {}, overview.name), h("p", { class: "sub" }, subtitle(overview))),
       h("div", { class: "row" }, h("a", { class: "button", href: "#/clusters" }, "Browse clusters"), h("a", { class: "button primary", href: "#/review" }, "Start reviewing"))),
     h("div", { class: "stack" },
-      tiles(told),
+      tiles(overview),
       h("div", { class: "two" },
-        h("section", { class: "panel" }, h("h2", {}, "Levels"), levelTable(told)),
-        h("section", { class: "panel" }, h("h2", {}, "Cluster sizes"), histogram(told.sizes))),
+        h("section", { class: "panel" }, h("h2", {}, "Levels"), levelTable(overview)),
+        h("section", { class: "panel" }, h("h2", {}, "Cluster sizes"), histogram(overview.sizes))),
       h("div", { class: "two" },
         h("section", { class: "panel" }, h("div", { class: "spread" }, h("h2", {}, "Map of peaks"), h("a", { href: "#/map" }, "Open the map")), smallMap(root, page)),
-        h("section", { class: "panel" }, h("h2", {}, "Settings and times"), details(told.details))),
+        h("section", { class: "panel" }, h("h2", {}, "Settings and times"), details(overview.details))),
       h("section", {}, h("div", { class: "spread", style: { margin: "8px 0 12px" } }, h("h2", {}, "Most doubtful clusters"), h("a", { href: "#/clusters?sort=doubt" }, "All by doubt")),
         h("div", { class: "cards" }, doubtful.items.map((one) => card(one, "reviewed"))))),
   );
-  if (told.metrics_pending) {
+  if (overview.metrics_pending) {
     const again = setTimeout(() => page.left.aborted || page.redraw(), 1500);
     page.left.addEventListener("abort", () => clearTimeout(again));
   }
 }
 
-function subtitle(told) {
-  const parts = [`${plural(told.n_points, "item")} in ${plural(told.n_clusters, "cluster")}`, plural(told.n_levels, "level")];
-  if (told.n_identities) parts.push(`${plural(told.n_identities, "true identity", "true identities")}`);
+function subtitle(overview) {
+  const parts = [`${plural(overview.n_points, "item")} in ${plural(overview.n_clusters, "cluster")}`, plural(overview.n_levels, "level")];
+  if (overview.n_identities) parts.push(`${plural(overview.n_identities, "true identity", "true identities")}`);
   return parts.join(" · ");
 }
 
-function tiles(told) {
-  const scores = told.levels.at(-1).scores;
+function tiles(overview) {
+  const scores = overview.levels.at(-1).scores;
   const values = [
-    [count(told.n_clusters), "clusters now"],
-    [count(told.n_singletons), "of one item"],
-    [count(told.largest), "items in the largest"],
-    [count(told.review.n_actions), "review actions"],
+    [count(overview.n_clusters), "clusters now"],
+    [count(overview.n_singletons), "of one item"],
+    [count(overview.largest), "items in the largest"],
+    [count(overview.review.n_actions), "review actions"],
   ];
   if (scores) values.push([share(scores.pairwise_f), "pairwise F"], [share(scores.bcubed_f), "BCubed F"], [share(scores.nmi), "NMI"]);
-  else if (told.metrics_pending) values.push(["…", "scores are being worked out"]);
+  else if (overview.metrics_pending) values.push(["…", "scores are being computed"]);
   return h("div", { class: "tiles" }, values.map(([value, label]) => h("div", { class: "tile" }, h("div", { class: "value" }, value), h("div", { class: "label" }, label))));
 }
 
-function levelTable(told) {
-  const scored = told.levels[0].scores !== null;
+function levelTable(overview) {
+  const scored = overview.levels[0].scores !== null;
   const heads = ["Level", "Clusters", "Largest", "Quality", ...(scored ? ["Pairwise F", "BCubed F", "NMI"] : [])];
-  const rows = told.levels.map((one) =>
+  const rows = overview.levels.map((one) =>
     h("tr", {},
-      h("td", {}, h("a", { href: `#/clusters?level=${one.level}` }, `Level ${one.level}`), one.level === told.early_stop_level && told.n_levels > 1 && [" ", h("span", { class: "chip", title: "Where early stopping would end" }, "early stop")]),
+      h("td", {}, h("a", { href: `#/clusters?level=${one.level}` }, `Level ${one.level}`), one.level === overview.early_stop_level && overview.n_levels > 1 && [" ", h("span", { class: "chip", title: "Early stopping would end at this level" }, "early stop")]),
       [count(one.n_clusters), count(one.largest), share(one.quality), ...(scored ? [one.scores.pairwise_f, one.scores.bcubed_f, one.scores.nmi].map((v) => v.toFixed(3)) : [])].map((v) => h("td", { class: "right" }, v))));
   return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, heads.map((name, i) => h("th", { class: i ? "right" : "" }, name)))), h("tbody", {}, rows)));
 }
@@ -91,14 +91,14 @@ function smallMap(root, page) {
   return box;
 }
 
-function details(told) {
-  const settings = Object.entries(told.settings ?? {}).filter(([, value]) => value !== null && typeof value !== "object");
-  const stages = Array.isArray(told.stages) ? told.stages : [];
-  if (!settings.length && !stages.length) return h("p", { class: "muted" }, "The run kept no settings.");
+function details(run) {
+  const settings = Object.entries(run.settings ?? {}).filter(([, value]) => value !== null && typeof value !== "object");
+  const stages = Array.isArray(run.stages) ? run.stages : [];
+  if (!settings.length && !stages.length) return h("p", { class: "muted" }, "The run has no settings.");
   const slowest = Math.max(...stages.map((one) => one.seconds), 1e-9);
   return h("div", { class: "stack" },
     h("dl", { class: "facts" }, settings.map(([name, value]) => [h("dt", {}, name), h("dd", { class: "mono" }, String(value))])),
     stages.length > 0 && h("div", { class: "meters" }, stages.map((one) =>
       h("div", { class: "meter", style: { gridTemplateColumns: "110px 1fr 64px" } }, h("span", {}, one.stage), h("span", { class: "track" }, h("span", { class: "fill", style: { width: `${(100 * one.seconds) / slowest}%`, display: "block" } })), h("span", { class: "amount" }, `${Number(one.seconds).toFixed(2)} s`)))),
-    told.versions && h("p", { class: "muted" }, Object.entries(told.versions).map(([name, value]) => `${name} ${value}`).join(" · ")));
+    run.versions && h("p", { class: "muted" }, Object.entries(run.versions).map(([name, value]) => `${name} ${value}`).join(" · ")));
 }

@@ -1,4 +1,4 @@
-// A point opened: what it is, its neighbours, and its path to its peak.
+// One point: its columns, its clusters, its neighbours, and its path to its peak.
 
 import { act } from "./actions.js";
 import { get } from "./api.js";
@@ -8,7 +8,7 @@ import { ask, clusterLink, empty, thumb } from "./parts.js";
 export async function showPoint(root, [number], page) {
   const point = await get(`points/${number}`);
   const move = async () => {
-    const text = await ask(`Move ${point.id}`, { label: "Number of the cluster", hint: "The number of a cluster, or nothing for a new one.", ok: "Move" });
+    const text = await ask(`Move ${point.id}`, { label: "Number of the cluster", hint: "The number of a cluster. Leave it empty for a new cluster.", ok: "Move" });
     if (text === null) return;
     const body = { rows: [point.row] };
     if (text.trim()) body.to = Number(text.trim().replace(/^#/, ""));
@@ -21,7 +21,7 @@ export async function showPoint(root, [number], page) {
     h("div", { class: "stack" },
       h("div", { class: "two" },
         h("section", { class: "panel row", style: { alignItems: "flex-start", gap: "20px" } }, h("div", { class: "big-thumb" }, thumb(point, { link: false })), facts(point)),
-        h("section", { class: "panel" }, h("h2", {}, "Its clusters, level by level"), levels(point))),
+        h("section", { class: "panel" }, h("h2", {}, "Its cluster at each level"), levels(point))),
       h("section", { class: "panel" }, h("h2", {}, "Path to its peak"), path(point)),
       h("section", { class: "panel" }, h("h2", {}, "Neighbours"), neighbours(point))));
 }

@@ -1,4 +1,4 @@
-// The hierarchy as an icicle. All levels share one line of points, so a zoom is a stretch of it.
+// The hierarchy as an icicle. All levels share one order of the points, so the view is a range of it.
 
 import { get } from "./api.js";
 import { newestOnly } from "./busy.js";
@@ -24,48 +24,48 @@ export async function showTree(root, _, page) {
     const width = Math.max(box.clientWidth, 320);
     const span = (view.end ?? (total || Infinity)) - view.start;
     const min = Number.isFinite(span) ? Math.floor((span * NARROWEST) / width) : null;
-    const told = await newest(get("tree", { start: view.start, end: view.end, min_size: min ?? 1_000_000_000 }));
-    if (!told) return;
+    const tree = await newest(get("tree", { start: view.start, end: view.end, min_size: min ?? 1_000_000_000 }));
+    if (!tree) return;
     if (min === null) {
-      total = told.n_points;
+      total = tree.n_points;
       return load();
     }
-    total = told.n_points;
-    view = { start: told.start, end: told.end };
+    total = tree.n_points;
+    view = { start: tree.start, end: tree.end };
     page.remember({ start: view.start || null, end: view.end === total ? null : view.end });
-    draw(told, width);
+    draw(tree, width);
   }
 
-  function draw(told, width) {
-    const tall = Math.max(34, Math.min(84, 480 / told.levels.length));
-    const scale = width / (told.end - told.start);
-    // Colours span the doubt that is there: with a high p_tau all of it is small.
-    const worst = Math.max(0.05, ...told.levels.flatMap((one) => one.bars.map((two) => two.doubt)));
-    replace(names, told.levels.map((one) => h("span", { style: { height: `${tall}px` } }, `level ${one.level}`)));
-    replace(box, told.levels.map((level) => h("div", { class: "level", style: { height: `${tall}px` }, data: { level: level.level } }, level.rest.map((one) => rest(one, told, scale, worst)), level.bars.map((one) => bar(one, level.level, told, scale, tall, worst)))));
-    sub.textContent = `${count(told.end - told.start)} of ${plural(told.n_points, "item")} shown; the last level is on top, each bar is as wide as its cluster is large. Paler bars stand for several small clusters.`;
-    Object.assign(window_.style, { left: `${(100 * told.start) / total}%`, width: `${(100 * (told.end - told.start)) / total}%` });
+  function draw(tree, width) {
+    const tall = Math.max(34, Math.min(84, 480 / tree.levels.length));
+    const scale = width / (tree.end - tree.start);
+    // Colours span the range of doubt that occurs: with a high p_tau all values are small.
+    const worst = Math.max(0.05, ...tree.levels.flatMap((one) => one.bars.map((two) => two.doubt)));
+    replace(names, tree.levels.map((one) => h("span", { style: { height: `${tall}px` } }, `level ${one.level}`)));
+    replace(box, tree.levels.map((level) => h("div", { class: "level", style: { height: `${tall}px` }, data: { level: level.level } }, level.rest.map((one) => rest(one, tree, scale, worst)), level.bars.map((one) => bar(one, level.level, tree, scale, tall, worst)))));
+    sub.textContent = `${count(tree.end - tree.start)} of ${plural(tree.n_points, "item")} shown; the last level is on top, each bar is as wide as its cluster is large. Paler bars stand for several small clusters.`;
+    Object.assign(window_.style, { left: `${(100 * tree.start) / total}%`, width: `${(100 * (tree.end - tree.start)) / total}%` });
     replace(crumbs, h("a", { href: "#/tree", onclick: (event) => { event.preventDefault(); trail.length = 0; go(0, total); } }, "Everything"),
       trail.map((one, i) => [h("span", {}, "›"), h("a", { href: "#/tree", onclick: (event) => { event.preventDefault(); trail.length = i + 1; go(one.start, one.start + one.size); } }, `#${one.cluster} of level ${one.level}`)]));
   }
 
-  function rest(one, told, scale, worst) {
-    const text = `${plural(one.count, "cluster")} of together ${plural(one.size, "item")}`;
-    const left = Math.max((one.start - told.start) * scale, 0);
-    const right = Math.min((one.start + one.size - told.start) * scale, (told.end - told.start) * scale);
+  function rest(one, tree, scale, worst) {
+    const text = `${plural(one.count, "cluster")} with ${plural(one.size, "item")} in total`;
+    const left = Math.max((one.start - tree.start) * scale, 0);
+    const right = Math.min((one.start + one.size - tree.start) * scale, (tree.end - tree.start) * scale);
     return h("button", { class: "bar rest", title: text, "aria-label": text, tabIndex: -1, style: { left: `${left}px`, width: `${Math.max(right - left - 1, 1)}px`, background: css(ramp(1 - one.doubt / worst)) }, onclick: () => { clicked = null; go(one.start, one.start + one.size); } });
   }
 
-  function bar(one, level, told, scale, tall, worst) {
-    const left = Math.max((one.start - told.start) * scale, 0);
-    const right = Math.min((one.start + one.size - told.start) * scale, (told.end - told.start) * scale);
+  function bar(one, level, tree, scale, tall, worst) {
+    const left = Math.max((one.start - tree.start) * scale, 0);
+    const right = Math.min((one.start + one.size - tree.start) * scale, (tree.end - tree.start) * scale);
     const wide = right - left - 1;
     const colour = css(ramp(1 - one.doubt / worst));
     const text = `${one.name ?? "#" + one.cluster} · ${plural(one.size, "item")} · doubt ${one.doubt.toFixed(2)}`;
     const zoom = () => {
       clicked = { level, cluster: one.cluster };
-      // A second look at a cluster that fills the view opens it.
-      if (one.start === told.start && one.start + one.size === told.end) location.hash = clusterLink(level, one.cluster);
+      // A click on a cluster that fills the view opens it.
+      if (one.start === tree.start && one.start + one.size === tree.end) location.hash = clusterLink(level, one.cluster);
       else { trail.push({ ...one, level }); go(one.start, one.start + one.size); }
     };
     return h("button", { class: "bar", title: text, "aria-label": text, style: { left: `${left}px`, width: `${Math.max(wide, 1)}px`, background: colour }, onclick: zoom, data: { cluster: one.cluster } },
@@ -93,7 +93,7 @@ export async function showTree(root, _, page) {
     return go(start, start + span);
   };
   Object.entries({ "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), 0: () => { trail.length = 0; go(0, total); }, ArrowLeft: () => move(-0.25), ArrowRight: () => move(0.25) }).forEach(([key, action]) => page.keys.set(key, action));
-  // No "dblclick": the first click draws the bars anew, perhaps while the second is being made.
+  // Not "dblclick": the first click redraws the bars, perhaps before the second click.
   box.addEventListener("mousedown", (event) => { if (event.detail === 2 && clicked) location.hash = clusterLink(clicked.level, clicked.cluster); });
   let wheel = 0;
   box.addEventListener("wheel", (event) => {
@@ -108,7 +108,7 @@ export async function showTree(root, _, page) {
     h("div", { class: "page-head" }, h("div", {}, h("h1", {}, "Hierarchy"), sub),
       h("div", { class: "row" }, h("button", { class: "button", onclick: () => zoom(2), "aria-label": "Zoom out" }, "−"), h("button", { class: "button", onclick: () => zoom(0.5), "aria-label": "Zoom in" }, "+"), h("button", { class: "button", onclick: () => { trail.length = 0; go(0, total); } }, "Everything ", h("kbd", {}, "0")))),
     crumbs, h("div", { class: "icicle-wrap" }, names, box), h("div", { class: "minimap" }, window_),
-    h("p", { class: "muted" }, "Colour is doubt: red bars hold a weak merge. Click to zoom in, click again to open; wheel, + − and arrows move about."));
+    h("p", { class: "muted" }, "Colour is doubt: a red bar holds a weak merge. Click to zoom in, click again to open. The wheel, + − and the arrow keys move the view."));
   root.addEventListener("shown", load);
   const resized = () => load();
   window.addEventListener("resize", resized);
