@@ -1,23 +1,23 @@
-"""Errors that say what came, what was expected and what to do.
+"""Errors. Each message says what was got, what was expected and what to do.
 
 ::
 
     HiLanderError
     ├── EmbeddingError   (ValueError)  the embeddings cannot be clustered as they are
-    │   └── EmbeddingTypeError (TypeError)  they hold objects that are no numbers
+    │   └── EmbeddingTypeError (TypeError)  they hold objects that are not numbers
     ├── LabelError       (ValueError)  the labels do not fit the embeddings or the task
     ├── GraphError       (ValueError)  a k-NN graph is malformed or cannot be built
-    ├── LevelError       (IndexError)  a level that is not there, or levels that do not fit
-    ├── SettingError     (ValueError)  an option has a value that means nothing
+    ├── LevelError       (IndexError)  a level that does not exist, or levels that do not match
+    ├── SettingError     (ValueError)  an option has an invalid value
     ├── ModelError       (ValueError)  a model does not fit the data, or its folder is damaged
-    ├── FileFormatError  (ValueError)  a file is missing, truncated or not what it says it is
-    │   └── MissingFileError (FileNotFoundError)  it is not there
-    └── OutputError      (OSError)     the output place is taken, read-only or full
+    ├── FileFormatError  (ValueError)  a file is missing, truncated or of another format
+    │   └── MissingFileError (FileNotFoundError)  it does not exist
+    └── OutputError      (OSError)     the output path is taken, read-only or full
 """
 
 
 class HiLanderError(Exception):
-    """Base of every error this library raises on purpose."""
+    """Base class of all errors of this library."""
 
 
 class EmbeddingError(HiLanderError, ValueError):
@@ -25,7 +25,7 @@ class EmbeddingError(HiLanderError, ValueError):
 
 
 class EmbeddingTypeError(EmbeddingError, TypeError):
-    """The embeddings hold objects that are no numbers."""
+    """The embeddings hold objects that are not numbers."""
 
 
 class LabelError(HiLanderError, ValueError):
@@ -37,11 +37,11 @@ class GraphError(HiLanderError, ValueError):
 
 
 class LevelError(HiLanderError, IndexError):
-    """A level that a hierarchy does not have, or levels that do not fit each other."""
+    """A level that a hierarchy does not have, or levels that do not match."""
 
 
 class SettingError(HiLanderError, ValueError):
-    """An option has a value that means nothing."""
+    """An option has an invalid value."""
 
 
 class ModelError(HiLanderError, ValueError):
@@ -49,19 +49,19 @@ class ModelError(HiLanderError, ValueError):
 
 
 class FileFormatError(HiLanderError, ValueError):
-    """A file is missing, truncated or not what it says it is."""
+    """A file is missing, truncated or of another format."""
 
 
 class MissingFileError(FileFormatError, FileNotFoundError):
-    """A file or folder is not there."""
+    """A file or folder does not exist."""
 
 
 class OutputError(HiLanderError, OSError):
-    """The output place is taken, read-only or full."""
+    """The output path is taken, read-only or full."""
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """Refuse a value that is not one of the choices, suggesting the nearest."""
+    """Refuse a value that is not one of the choices; the message suggests the nearest."""
     if value in choices:
         return
     from difflib import get_close_matches

@@ -11,13 +11,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hilander.arrays.rows import FloatArray, IntArray
+from hilander.embeddings.equal_rows import drop_equal_rows
 from hilander.embeddings.labels import check_trainable, encode_known
 from hilander.embeddings.points import read_points
 from hilander.embeddings.preparation import PerSetPreparation, Preparation
 from hilander.embeddings.validation import has_names
 from hilander.errors import SettingError
 from hilander.graph.knn_graph import KnnGraph
-from hilander.hierarchy.equal_points import drop_equal_points
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.levels import LevelStep
 from hilander.hierarchy.rules import Rules
@@ -203,7 +203,9 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         points = read_points(X)
         labels, known = encode_known(y, len(points))
         check_trainable(labels)
-        kept, labels = drop_equal_points(points[known], labels, keep=not method.merges_equal_rows)
+        kept = points[known]
+        if method.merges_equal_rows:
+            kept, labels = drop_equal_rows(kept, labels)
         plan = method.plan(self, kept, labels)
         check_enough(self, plan.rules.k, len(kept))
         preparation = method.prepare(self, kept, labels, plan)

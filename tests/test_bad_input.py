@@ -223,8 +223,8 @@ FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from hilander import HiLander
-from hilander.data import make_identities
 from hilander.errors import OutputError
+from hilander.synthetic.identities import make_identities
 
 folder = Path(sys.argv[1])
 model = HiLander.load(folder / "model")

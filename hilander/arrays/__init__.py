@@ -1,1 +1,1 @@
-"""Arrays of rows: their types, blocks of rows, and rows that are read from a file."""
+"""Arrays of rows: types, blocks of rows, and rows of half precision or of a mapped file."""

@@ -1,4 +1,4 @@
-"""Rows of an array that may be half precision or on disk, given as float32 where needed."""
+"""Rows of an array that may be float16 or a mapped file, converted to float32 when read."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Index32 = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class RowSource:
-    """Some rows of an array, numbered anew from 0.
+    """Some rows of an array, renumbered from 0.
 
     Parameters
     ----------
     features : ndarray of shape (n_rows, dim), float16 or float32, also a mapped file
     chosen : ndarray of shape (n_chosen,), optional
-        The rows that count; None for all of them.
+        The rows to use; None for all.
     """
 
     features: npt.NDArray[Any]
@@ -35,7 +35,7 @@ class RowSource:
                 f"{self.features.dtype} of shape {self.features.shape}; pass prepared embeddings"
             )
 
-        # A mapped file's own array type costs time in every operation.
+        # Operations on numpy.memmap are slower than on a plain array of the same memory.
         object.__setattr__(self, "features", np.asarray(self.features))
 
     def __len__(self) -> int:
@@ -43,18 +43,18 @@ class RowSource:
 
     @property
     def dim(self) -> int:
-        """Width of a row."""
+        """Number of features of a row."""
         return int(self.features.shape[1])
 
     def take(self, rows: npt.NDArray[Any]) -> FloatArray:
-        """Give the rows of these numbers, shape (n, dim), as float32."""
+        """The rows of these numbers, shape (n, dim), as float32."""
         rows = rows if self.chosen is None else self.chosen[rows]
-        # "clip" spares a check of every index, and numpy a slow path; the indices are our own.
+        # mode="clip" avoids a slow path that checks every index; the indices are valid.
         taken = np.take(self.features, rows, axis=0, mode="clip")
         return taken.astype(np.float32, copy=False)
 
     def block(self, start: int, stop: int) -> FloatArray:
-        """Give consecutive rows, shape (n, dim), as float32; a view where that is possible."""
+        """Consecutive rows, shape (n, dim), as float32; a view if possible."""
         if self.chosen is not None:
             return self.take(np.arange(start, stop))
         return np.asarray(self.features[start:stop], dtype=np.float32)

@@ -1,4 +1,4 @@
-"""The array types that every stage speaks."""
+"""Array types, blocks of rows, and unit rows."""
 
 import contextlib
 import mmap
@@ -12,12 +12,12 @@ FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-# Large enough for fast vector code, small enough (16 MB as float32) to stay out of the way.
+# Values of a block: 16 MB as float32, large enough for fast vector code.
 _BLOCK_VALUES = 1 << 22
 
 
 def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Cut the rows of a large array into pieces that are worked on one at a time.
+    """Cut the rows of a large array into blocks.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
     Yields
     ------
     rows : slice
-        Consecutive, disjoint, together all rows.
+        Consecutive and disjoint; together they cover all rows.
     """
     step = max(1, _BLOCK_VALUES // max(1, n_columns))
     for start in range(0, n_rows, step):
@@ -35,7 +35,7 @@ def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
 
 
 def read_rows(X: npt.NDArray[Any], rows: slice) -> FloatArray:
-    """Some rows of an array of any number type, as float32.
+    """Rows of an array of any number type, as float32.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def read_rows(X: npt.NDArray[Any], rows: slice) -> FloatArray:
     Returns
     -------
     block : ndarray of shape (len(rows), n_columns), float32
-        A view where the array is float32 already.
+        A view if the array is float32 already.
     """
     return np.asarray(X[rows], dtype=np.float32)
 
@@ -58,18 +58,19 @@ def unit_rows(vectors: FloatArray) -> FloatArray:
 
 
 def exact_unit_rows(block: FloatArray) -> npt.NDArray[np.float64]:
-    """Rows of unit length, in float64: squares of large or tiny float32 values leave its range."""
+    """Rows of unit length in float64; in float32 squares could overflow or underflow."""
     unit = block.astype(np.float64)
     unit /= np.sqrt(np.einsum("ij,ij->i", unit, unit))[:, None]
     return unit
 
 
 def sort_by_group(groups: npt.NDArray[Any], n_groups: int) -> tuple[IntArray, IntArray]:
-    """Places of the entries of each group, group by group, and where each group begins.
+    """Sort entries by group: their places, group by group, and where each group begins.
 
     Parameters
     ----------
-    groups : ndarray of shape (n_entries,), ints from 0; 16-bit ones are sorted in linear time
+    groups : ndarray of shape (n_entries,), ints from 0
+        16-bit integers are sorted in linear time.
     n_groups : int
 
     Returns
@@ -82,10 +83,10 @@ def sort_by_group(groups: npt.NDArray[Any], n_groups: int) -> tuple[IntArray, In
 
 
 def drop_pages(X: npt.NDArray[Any]) -> None:
-    """Let go of the memory that reading a mapped file took; what is read again comes from disk.
+    """Release the memory of the pages of a mapped file that were read.
 
-    Without it a walk over a mapped file ends with the whole file counted as memory of the process.
-    An array that is not mapped, or mapped for private changes, is left alone.
+    Without it, reading a mapped file block by block counts the whole file as memory of the process.
+    It does nothing to an array that is not mapped, or that is mapped with private changes.
 
     Parameters
     ----------
@@ -98,12 +99,12 @@ def drop_pages(X: npt.NDArray[Any]) -> None:
 
 
 def is_mapped(X: npt.NDArray[Any]) -> bool:
-    """Whether an array is a mapped file, of which memory holds only what is being read."""
+    """Whether an array is a mapped file, whose pages are in memory only while they are read."""
     return isinstance(_owner(X), mmap.mmap)
 
 
 def _owner(X: npt.NDArray[Any]) -> Any:
-    """Whose memory an array looks at; None for its own or a private copy of a file's."""
+    """The owner of the memory of an array; None for its own or a private mapping of a file."""
     owner: Any = X
     while isinstance(owner, np.ndarray):
         if getattr(owner, "mode", "r") == "c":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from hilander.embeddings.dominant_identity import is_all_one_cloud
+from hilander.embeddings.dominant_identity import has_no_groups
 
 if TYPE_CHECKING:
     from hilander.hierarchy.hierarchy import Hierarchy
@@ -54,7 +54,7 @@ def remark_on_sizes(
 
 def remark_on_cloud(hierarchy: Hierarchy, points: npt.NDArray[Any]) -> str:
     """One line if several clusters were found where nothing parts the points; else empty."""
-    if 2 * hierarchy.sizes().max() > hierarchy.n_points or not is_all_one_cloud(points):
+    if 2 * hierarchy.sizes().max() > hierarchy.n_points or not has_no_groups(points):
         return ""
     return (
         f"nothing parts these {hierarchy.n_points:,} points: they lie in one cloud, of which the "

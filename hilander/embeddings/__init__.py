@@ -1,1 +1,1 @@
-"""Embeddings: validated, normalised, centred, mapped; labels; rows that are equal."""
+"""Embeddings: validation, preparation, labels, equal rows, the dominant identity."""

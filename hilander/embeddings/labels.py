@@ -1,4 +1,4 @@
-"""Identity labels of any type, as codes from 0."""
+"""Encode identity labels of any type as integers from 0."""
 
 import math
 import warnings
@@ -62,8 +62,9 @@ def encode_labels(y: Any, n_rows: int | None = None) -> tuple[IntArray, npt.NDAr
 def encode_known(y: Any, n_rows: int) -> tuple[IntArray, BoolArray | slice]:
     """Number the identities of the embeddings whose identity is known.
 
-    A label of -1 beside others from 0 on is scikit-learn's word for unknown; a warning says how
-    many there are. Among other negative labels it is an identity, as is the text "-1".
+    In scikit-learn a label of -1 means unknown. It does here too if no other label is negative; a
+    warning gives the number of such labels. With other negative labels, and as the text "-1", it
+    is an identity.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def encode_known(y: Any, n_rows: int) -> tuple[IntArray, BoolArray | slice]:
     Raises
     ------
     LabelError
-        As for `encode_labels`, and when no or one identity is left beside -1.
+        As for `encode_labels`, and when fewer than two identities remain without -1.
     """
     codes, classes = encode_labels(y, n_rows)
     if not has_unknown(classes):
@@ -90,15 +91,15 @@ def encode_known(y: Any, n_rows: int) -> tuple[IntArray, BoolArray | slice]:
         raise LabelError(_too_few_known(n_rows, int(known.sum()), classes))
     warnings.warn(
         f"{n_rows - int(known.sum()):,} of {n_rows:,} labels are -1, which means unknown: those "
-        "embeddings are grouped, but nothing is learnt from them. If -1 is an identity, give it "
-        "another label.",
+        "embeddings are clustered, but not trained on. If -1 is an identity, give it another "
+        "label.",
         stacklevel=3,
     )
     return codes[known] - 1, known
 
 
 def has_unknown(classes: npt.NDArray[Any]) -> bool:
-    """Whether the first of the sorted classes is -1 beside others from 0 on: no identity."""
+    """Whether -1 means unknown: it is the only negative one of the sorted classes."""
     return bool(classes.dtype.kind == "i" and classes[0] == -1)
 
 
@@ -111,7 +112,7 @@ def _too_few_known(n_rows: int, n_known: int, classes: npt.NDArray[Any]) -> str:
 
 
 def check_trainable(labels: npt.NDArray[Any]) -> None:
-    """Refuse labels that nothing can be learnt from.
+    """Refuse labels without a pair of one identity, or without a pair of two.
 
     Parameters
     ----------
@@ -138,11 +139,11 @@ def check_trainable(labels: npt.NDArray[Any]) -> None:
 
 
 def _as_column(y: Any) -> npt.NDArray[Any]:
-    """Labels as a flat array, boxed where their types may differ."""
+    """Labels as a one-dimensional array, of dtype object if their types may differ."""
     if y is None:
         raise LabelError(
             "training requires y to be passed, but the target y is None; pass the identity of "
-            "each embedding, or group without labels: HiLander.pretrained().cluster(X)"
+            "each embedding, or cluster without labels: HiLander.pretrained().cluster(X)"
         )
     if isinstance(y, str | bytes | dict | set):
         raise LabelError(
@@ -179,7 +180,7 @@ def _as_column(y: Any) -> npt.NDArray[Any]:
 
 
 def _box(values: list[Any]) -> npt.NDArray[Any]:
-    """Keep each value as it is: numpy would turn [1, "a"] into two strings."""
+    """An object array of the values: numpy would turn [1, "a"] into two strings."""
     if values and all(isinstance(value, list | tuple | np.ndarray) for value in values):
         widths = {len(value) if np.ndim(value) else 0 for value in values}
         if widths == {1}:
@@ -191,7 +192,7 @@ def _box(values: list[Any]) -> npt.NDArray[Any]:
             )
     array = np.empty(len(values), dtype=object)
     for row, value in enumerate(values):
-        # Scalars of numpy, torch and 0-d arrays give up their value; strings have no item().
+        # Scalars of numpy and torch and 0-d arrays are unwrapped; strings have no item().
         array[row] = value.item() if hasattr(value, "item") else value
     return array
 
@@ -211,7 +212,7 @@ def _refuse_missing(labels: npt.NDArray[Any]) -> None:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN or what pandas puts in their place."""
+    """Whether a value is None, NaN or the missing value of pandas."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float) and math.isnan(value)
@@ -220,12 +221,12 @@ def is_missing(value: Any) -> bool:
 def _missing_message(row: int, what: str, count: int = 1) -> str:
     return (
         f"label of row {row} is missing ({what}; {count} in all), expected a label for each "
-        "embedding; drop those rows from embeddings and labels (NaN and None are no identity)"
+        "embedding; drop those rows from embeddings and labels (NaN and None are not identities)"
     )
 
 
 def _unbox(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Plain array of boxed labels that share a type; the input if they do not."""
+    """An array of the labels' own type if they share one; else the input."""
     kinds = {type(value.item() if isinstance(value, np.generic) else value) for value in labels}
     if kinds == {str}:
         return np.array([str(value) for value in labels])
@@ -235,12 +236,12 @@ def _unbox(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
         try:
             return labels.astype(np.int64 if kinds == {int} else np.float64)
         except OverflowError:
-            return labels  # integers of more than 64 bits are told apart as objects
+            return labels  # integers of more than 64 bits are compared as objects
     return labels
 
 
 def _whole(labels: npt.NDArray[Any]) -> IntArray:
-    # 2**53: beyond it neighbouring integers are one float, so identities would silently merge.
+    # Above 2**53 neighbouring integers are the same float, so identities would merge silently.
     bad = np.flatnonzero((labels != np.floor(labels)) | (np.abs(labels) > 2.0**53))
     if len(bad):
         row = int(bad[0])
@@ -252,7 +253,7 @@ def _whole(labels: npt.NDArray[Any]) -> IntArray:
 
 
 def _encode_mixed(labels: npt.NDArray[Any]) -> tuple[IntArray, npt.NDArray[Any]]:
-    # Keyed by type as well: Python holds 1, 1.0 and True for equal.
+    # Keyed by type as well: in Python 1, 1.0 and True are equal.
     keys = [(type(value).__name__, str(value)) for value in labels]
     for row, value in enumerate(labels):
         if not isinstance(value, str | bytes | int | float | np.generic) and np.ndim(value):

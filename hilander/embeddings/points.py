@@ -1,4 +1,4 @@
-"""The points to learn from or to cluster, checked before anything is done with them."""
+"""The embeddings of the estimator, checked before training or clustering."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hilander.embeddings.preparation import check_varied
 from hilander.embeddings.validation import as_embeddings
 from hilander.errors import EmbeddingError
 
-_FEWEST_ROWS = 2
-_FEWEST_FEATURES = 4  # below it directions are too few to tell clusters apart by
+_FEWEST_ROWS = 2  # a k-NN graph needs two points
+_FEWEST_FEATURES = 4  # with fewer, directions hardly differ between clusters
 
 
 def read_points(X: Any, dim: int | None = None, *, as_stored: bool = False) -> FloatArray:
-    """Check the embeddings to learn from or to group; a warning says if they are very narrow.
+    """Check embeddings for training or clustering, and warn if they have few features.
 
     Parameters
     ----------
@@ -33,15 +33,15 @@ def read_points(X: Any, dim: int | None = None, *, as_stored: bool = False) -> F
     if dim is not None and points.shape[1] != dim:
         raise EmbeddingError(
             f"X has {points.shape[1]} features, but HiLander is expecting {dim} features as "
-            "input, for it was trained on so many; use the embedder of the training set"
+            "input, as many as it was trained on; use the embedder of the training set"
         )
     check_varied(points)
     if points.shape[1] < _FEWEST_FEATURES:
         warnings.warn(
             f"X has {points.shape[1]} features, expected at least {_FEWEST_FEATURES}: only the "
-            "directions of embeddings count, not their lengths, and in so few dimensions they tell "
-            "little apart. Give the embeddings as the embedder made them; coordinates are for "
-            "methods such as DBSCAN.",
+            "directions of embeddings count, not their lengths, and so few dimensions have few "
+            "directions. Pass the full embeddings; for coordinates use a method such as "
+            "DBSCAN.",
             stacklevel=3,
         )
     return points

@@ -1,11 +1,11 @@
-"""What is done to embeddings before any cosine is taken: unit length, and centring.
+"""What is done to embeddings before cosines are taken: unit length, centring, a linear map.
 
-Some embedders put everything into a narrow cone, where even strangers have a high cosine. Then
-affinities have little range left, and taking the common direction away gives it back.
+Some embedders put all embeddings into a narrow cone, where even two identities have a high cosine.
+The affinities then have a small range. Subtracting the mean restores it.
 
-Whether to do it is decided by the mean cosine of pairs of *different* identities, which is the
+The decision depends on the mean cosine of pairs of *different* identities, which is the squared
 length of the direction that all share. Measured on training sets (k-NN purity at k = 10, and area
-under the curve for telling pairs of one identity from others by cosine):
+under the ROC curve for pairs of one identity against pairs of two, by cosine):
 
 ================================  ======  ================  ================
 embeddings                        cosine  purity            area
@@ -17,13 +17,13 @@ omniglot, small CNN               0.03    0.734 -> 0.735    0.993 -> 0.995
 random directions, 2 to 100       0.0     within 0.003      within 0.01
 ================================  ======  ================  ================
 
-Faces keep their neighbours, but pairs of one person and of two go from 0.95 and 0.83 to 0.68 and
-0.00. The bound of 0.3 stands between what gains and what does not; see
-``docs/decisions/0002-centring.md``.
+Faces keep their neighbours, but the mean cosines of pairs of one identity and of two change from
+0.95 and 0.83 to 0.68 and 0.00. The bound of 0.3 separates the sets that gain from those that do
+not; see decision 2, centring.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,16 +36,15 @@ from hilander.arrays.rows import (
     read_rows,
     row_blocks,
 )
-from hilander.embeddings.dominant_identity import (
-    exclude_dominant_identity,
-    subsample_dominant_identity,
-)
+from hilander.embeddings.dominant_identity import find_dominant_identity
 from hilander.embeddings.labels import encode_labels
 from hilander.errors import EmbeddingError, SettingError
 
+# Mean cosine of two identities from which on rows are centred: between the sets that gain and the
+# sets that do not, see the table above.
 NARROW_CONE = 0.3
-# The squared length of the mean is partly the shared direction, partly identities that did not
-# average out because there are few. Centring takes both away, so the first has to prevail.
+# The squared length of the mean comes from the shared direction and from identities that did not
+# average out because they are few. Centring removes both, so this share must be the direction.
 SHARED_PART = 2 / 3
 # A unit row in float32 is off by about 1e-7; a remainder below ten times that is rounding.
 _ROUNDING = 1e-6
@@ -59,29 +58,26 @@ class Preparation:
     ----------
     mean : ndarray of shape (n_features,), float32, or None
         Mean of the normalised training rows, to be subtracted; None leaves rows uncentred.
-    normalise : bool
-        Whether rows are brought to unit length (before and after centring).
     transform : ndarray of shape (n_features, n_features), float32, or None
-        A linear map of the prepared rows, such as whitening, normalised again after it.
-    for_taught : ndarray of shape (n_features, n_features), float32, or None
-        A map for the very points that `transform` was learnt from, after which they look as
-        others do after that one. None where they need no other, and in a model that was read:
-        its folder does not hold it.
+        A linear map of the prepared rows, such as a whitening. Rows are normalised after it.
+    training_transform : ndarray of shape (n_features, n_features), float32, or None
+        A weaker map for the training points. `transform` fits them better than new points; after
+        this map they are distributed as new points are after `transform`. None if they need no
+        other map, and in a model read from a folder, which does not hold it.
     is_metric : bool
         Whether `transform` is a learned metric; else it is a whitening.
-    own : bool
-        Whether it was learnt from the very set that it prepares, without labels.
-    whitens_own : bool
-        Whether each set is whitened within its own clusters, where that helps: labels were too
-        few to say.
+    per_set : bool
+        Whether it was learnt from the set that it prepares, without labels.
+    whitens_each_set : bool
+        Whether each set is whitened within its own clusters, if that helps. Used where labels were
+        too few to learn a map.
     """
 
     mean: FloatArray | None
-    normalise: bool = True
     transform: FloatArray | None = None
     training_transform: FloatArray | None = None
     is_metric: bool = False
-    own: bool = False
+    per_set: bool = False
     whitens_each_set: bool = False
 
     def __post_init__(self) -> None:
@@ -115,16 +111,16 @@ class Preparation:
         Parameters
         ----------
         X : ndarray of shape (n_samples, n_features)
-            As :func:`hilander.embeddings.validation.as_embeddings` returns them, of any number type; read block by
-            block, so a memmap larger than memory will do. Not changed.
+            As :func:`hilander.embeddings.validation.as_embeddings` returns them, of any number
+            type. Read block by block, so a memmap may be larger than memory. Not changed.
         out : ndarray of shape (n_samples, n_features), optional
-            Where the rows go: float32, or float16 to save memory; a memmap to save more.
+            Receives the rows: float32, float16 to save memory, or a memmap to save more.
 
         Returns
         -------
         prepared : ndarray of shape (n_samples, n_features), float32 or as `out`
-            New rows of unit length. A row that equals the mean has no direction once centred and
-            keeps its uncentred one.
+            New rows of unit length. A row that equals the mean has no direction after centring
+            and keeps the uncentred one.
 
         Raises
         ------
@@ -139,7 +135,9 @@ class Preparation:
             )
         prepared = np.empty(X.shape, dtype=np.float32) if out is None else out
         if prepared.shape != X.shape:
-            raise SettingError(f"out has shape {prepared.shape}, X has {X.shape}; give one of X's")
+            raise SettingError(
+                f"out has shape {prepared.shape}, expected the shape {X.shape} of X; give such one"
+            )
         _refuse_zero_rows(X)
         for rows in row_blocks(*X.shape):
             prepared[rows] = self._prepare(read_rows(X, rows))
@@ -147,47 +145,34 @@ class Preparation:
         return prepared
 
     def apply_to_training_set(self, X: FloatArray) -> FloatArray:
-        """Prepare the embeddings that all this was learnt from, to learn more from them."""
+        """Prepare the training embeddings: `apply`, with `training_transform` if there is one."""
         if self.training_transform is None:
             return self.apply(X)
         return replace(self, transform=self.training_transform).apply(X)
 
     def _prepare(self, raw: FloatArray) -> npt.NDArray[Any]:
-        block = exact_unit_rows(raw) if self.normalise else raw.astype(np.float64)
+        block = exact_unit_rows(raw)
         if self.mean is not None:
-            block = self._centre(block, self.mean)
+            block = _centre(block, self.mean)
         if self.transform is not None:
             block = exact_unit_rows(block.astype(np.float32) @ self.transform)
         return block
 
-    def _centre(self, block: npt.NDArray[np.float64], mean: FloatArray) -> npt.NDArray[np.float64]:
-        centred = block - mean
-        length = np.linalg.norm(centred, axis=1, keepdims=True)
-        vanished = length <= _ROUNDING * np.linalg.norm(block, axis=1, keepdims=True)
-        if self.normalise:
-            centred /= np.where(vanished, 1.0, length)
-        return np.where(vanished, block, centred)
-
     def describe(self) -> str:
-        """Say in words what is done to embeddings.
-
-        Returns
-        -------
-        text : str
-        """
+        """Describe in words what is done to embeddings."""
         return self._describe_centring() + self._describe_map()
 
     def _describe_centring(self) -> str:
         if self.mean is None:
-            return "L2-normalised" if self.normalise else "as given"
-        whose = "its own" if self.own else "the training"
+            return "L2-normalised"
+        whose = "its own" if self.per_set else "the training"
         centring = f"centred on {whose} mean (length {np.linalg.norm(self.mean):.2f})"
-        return f"L2-normalised, {centring}, normalised again" if self.normalise else centring
+        return f"L2-normalised, {centring}, normalised again"
 
     def _describe_map(self) -> str:
         if self.transform is not None and self.is_metric:
             return ", mapped by a metric learnt from identities"
-        within = "its own clusters" if self.own or self.whitens_each_set else "identities"
+        within = "its own clusters" if self.per_set or self.whitens_each_set else "identities"
         whitened = f", whitened within {within}"
         if self.transform is not None:
             return whitened
@@ -196,7 +181,7 @@ class Preparation:
 
 @dataclass(frozen=True)
 class PerSetPreparation:
-    """Learns anew how to prepare each set: what a model that belongs to no embedder does.
+    """A preparation that is learnt for each set, for a model that belongs to no embedder.
 
     Attributes
     ----------
@@ -207,13 +192,13 @@ class PerSetPreparation:
     centre: bool | Literal["auto"] = "auto"
 
     def apply(self, X: FloatArray, *, out: npt.NDArray[Any] | None = None) -> FloatArray:
-        """Learn from the rows of X, without labels, how to prepare them, and do so."""
+        """Learn a preparation from the rows of X, without labels, and apply it to them."""
         return learn_preparation(X, self.centre).apply(X, out=out)
 
-    apply_to_training_set = apply  # it was learnt from no others
+    apply_to_training_set = apply  # there is no training set that needs another map
 
     def describe(self) -> str:
-        """Say in words what is done to embeddings."""
+        """Describe in words what is done to embeddings."""
         return (
             "L2-normalised, centred where they sit in a narrow cone, "
             "whitened within their own clusters where that helps"
@@ -223,11 +208,10 @@ class PerSetPreparation:
 def learn_preparation(
     X: FloatArray,
     centre: bool | Literal["auto"] = "auto",
-    normalise: bool = True,
     *,
     labels: IntArray | None = None,
 ) -> Preparation:
-    """Decide from training embeddings how all embeddings will be prepared.
+    """Learn from training embeddings how all embeddings are prepared.
 
     Parameters
     ----------
@@ -235,15 +219,13 @@ def learn_preparation(
         Training embeddings.
     centre : bool or "auto"
         Whether the mean of the normalised rows is subtracted. "auto" does so when the embeddings
-        sit in a narrow cone: the mean cosine of two identities is at least 0.3, and is two thirds
-        or more of the squared length of the mean, so that a mean of few identities, which is
-        mostly those identities, is left alone.
-    normalise : bool
-        Whether rows are brought to unit length.
+        lie in a narrow cone: the mean cosine of two identities is at least 0.3 and at least two
+        thirds of the squared length of the mean. The second condition excludes a mean of few
+        identities, which is mostly those identities.
     labels : ndarray of shape (n_samples,), optional
         Identities, so that "auto" can leave out the pairs of one identity. Without them it takes
-        all pairs, and two or three well-separated identities look like a cone. Of an identity that
-        has many of the points to itself few count, or none, see `hilander.embeddings.dominant_identity`.
+        all pairs, and two or three well-separated identities look like a cone. A dominant identity
+        counts with few of its points or none, see `hilander.embeddings.dominant_identity`.
 
     Returns
     -------
@@ -252,32 +234,46 @@ def learn_preparation(
     if centre != "auto" and not isinstance(centre, bool | np.bool_):
         raise SettingError(f'got centre={centre!r}, expected True, False or "auto"; choose one')
     _refuse_zero_rows(X)
-    if centre is not False and (chosen := _exclude_dominant_identity(X, labels)) is not None:
-        X = np.asarray(X[chosen], dtype=np.float32)
-        labels = None if labels is None else np.asarray(labels)[chosen]
+    codes = None if labels is None else encode_labels(labels, len(X))[0]
+    if centre is not False and (dominant := find_dominant_identity(X, codes)) is not None:
+        X = np.asarray(X[dominant.background], dtype=np.float32)
+        codes = None if codes is None else codes[dominant.background]
     if centre == "auto":
-        centre = _is_narrow_cone(X, labels)
+        centre = measure_cone(X, codes).is_narrow
     if not centre:
-        return Preparation(None, normalise)
+        return Preparation(None)
     total = np.zeros(X.shape[1])
     for rows in row_blocks(*X.shape):
-        block = read_rows(X, rows)
-        total += (exact_unit_rows(block) if normalise else block).sum(axis=0, dtype=np.float64)
-    return Preparation((total / len(X)).astype(np.float32), normalise)
+        total += exact_unit_rows(read_rows(X, rows)).sum(axis=0)
+    return Preparation((total / len(X)).astype(np.float32))
 
 
-def _exclude_dominant_identity(X: FloatArray, labels: IntArray | None) -> IntArray | None:
-    """Rows that show what all have in common; None for all rows."""
-    if labels is None:
-        return exclude_dominant_identity(X)
-    return subsample_dominant_identity(encode_labels(labels, len(X))[0])
+class Cone(NamedTuple):
+    """How narrow a cone embeddings lie in.
+
+    Attributes
+    ----------
+    pair_cosine : float, in [-1, 1]
+        Mean cosine of two rows of different identities; 0 when there is no such pair.
+    squared_mean : float, in [0, 1]
+        Squared length of the mean of the unit rows.
+    """
+
+    pair_cosine: float
+    squared_mean: float
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether the rows share a direction that is worth removing."""
+        is_shared = self.pair_cosine >= SHARED_PART * self.squared_mean
+        return self.pair_cosine >= NARROW_CONE and is_shared
 
 
-def mean_pair_cosine(X: FloatArray, labels: IntArray | None = None) -> float:
-    """Mean cosine of two rows of different identities.
+def measure_cone(X: FloatArray, labels: IntArray | None = None) -> Cone:
+    """Measure the mean cosine of two identities without forming pairs.
 
-    With ``s`` the sum of the unit rows and ``s_c`` that of identity c, which has n_c of the n
-    rows: ``(|s|^2 - sum_c |s_c|^2) / (n^2 - sum_c n_c^2)``, so no pair is ever formed.
+    With ``s`` the sum of the n unit rows and ``s_c`` the sum of the n_c rows of identity c, the
+    mean cosine is ``(|s|^2 - sum_c |s_c|^2) / (n^2 - sum_c n_c^2)``.
 
     Parameters
     ----------
@@ -285,47 +281,7 @@ def mean_pair_cosine(X: FloatArray, labels: IntArray | None = None) -> float:
         Embeddings, none of them zero.
     labels : ndarray of shape (n_samples,), optional
         Identities. Without them all pairs of two rows count.
-
-    Returns
-    -------
-    cosine : float, in [-1, 1]
-        0 when there is no such pair.
     """
-    return _pair_cosine(X, labels)[0]
-
-
-def check_varied(X: FloatArray) -> None:
-    """Refuse training embeddings that all point the same way.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features), float32
-
-    Raises
-    ------
-    EmbeddingError
-        When all rows have one direction; a single row is not judged.
-    """
-    if len(X) < 2:
-        return
-    _refuse_zero_rows(X)
-    first = exact_unit_rows(read_rows(X, slice(0, 1)))
-    for rows in row_blocks(*X.shape):
-        if np.abs(exact_unit_rows(read_rows(X, rows)) - first).max() > _ROUNDING:
-            return
-    raise EmbeddingError(
-        f"all {len(X)} embeddings of {X.shape[1]} feature(s) point the same way, expected "
-        "different directions; check the embedder, there is nothing to tell apart"
-    )
-
-
-def _is_narrow_cone(X: FloatArray, labels: IntArray | None) -> bool:
-    shared, squared_mean = _pair_cosine(X, labels)
-    return shared >= NARROW_CONE and shared >= SHARED_PART * squared_mean
-
-
-def _pair_cosine(X: FloatArray, labels: IntArray | None) -> tuple[float, float]:
-    """Mean cosine of different identities, and the squared length of the mean row."""
     n = len(X)
     codes = np.arange(0) if labels is None else encode_labels(labels, n)[0]
     sums = np.zeros((int(codes.max(initial=-1)) + 1, X.shape[1]))
@@ -342,7 +298,41 @@ def _pair_cosine(X: FloatArray, labels: IntArray | None) -> tuple[float, float]:
     same_sum = float(n) if labels is None else float(np.einsum("ij,ij->", sums, sums))
     n_pairs = n * n - same_pairs
     shared = (squared - same_sum) / n_pairs if n_pairs else 0.0
-    return min(1.0, max(-1.0, shared)), squared / (n * n)
+    return Cone(min(1.0, max(-1.0, shared)), squared / (n * n))
+
+
+def check_varied(X: FloatArray) -> None:
+    """Refuse embeddings that all point the same way.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), float32
+
+    Raises
+    ------
+    EmbeddingError
+        When all rows have one direction. A single row passes.
+    """
+    if len(X) < 2:
+        return
+    _refuse_zero_rows(X)
+    first = exact_unit_rows(read_rows(X, slice(0, 1)))
+    for rows in row_blocks(*X.shape):
+        if np.abs(exact_unit_rows(read_rows(X, rows)) - first).max() > _ROUNDING:
+            return
+    raise EmbeddingError(
+        f"all {len(X)} embeddings of {X.shape[1]} feature(s) point the same way, expected "
+        "different directions; check the embedder"
+    )
+
+
+def _centre(block: npt.NDArray[np.float64], mean: FloatArray) -> npt.NDArray[np.float64]:
+    """Subtract the mean from unit rows and normalise; a row that equals the mean stays."""
+    centred = block - mean
+    length = np.linalg.norm(centred, axis=1, keepdims=True)
+    vanished = length <= _ROUNDING * np.linalg.norm(block, axis=1, keepdims=True)
+    centred /= np.where(vanished, 1.0, length)
+    return np.where(vanished, block, centred)
 
 
 def _refuse_zero_rows(X: FloatArray) -> None:

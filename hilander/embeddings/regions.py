@@ -1,7 +1,7 @@
-"""Regions of a large set: points with all that lies near them, to be looked at as a whole.
+"""Regions of a large set: a few random points, each with its nearest neighbours.
 
-A plain sample of a million points has hardly two of one identity. A few regions have all members
-of the identities in them.
+A random sample of a million points rarely has two of one identity. A region has all members of the
+identities in it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from hilander.arrays.rows import IntArray, drop_pages, exact_unit_rows, read_row
 def take_regions(
     points: npt.NDArray[Any], n_regions: int, size: int, seed: int = 0
 ) -> npt.NDArray[np.int64]:
-    """Rows of the points nearest to a few chosen at random.
+    """Rows of a few points chosen at random, and of their nearest neighbours.
 
     Parameters
     ----------
     points : ndarray of shape (n_points, dim), of any number type, also a mapped file
         No row is all zeros.
-    n_regions, size : int
-        If the regions would hold all points, all are taken.
+    n_regions : int
+    size : int
+        Points of a region. If the regions could hold all points, all are taken.
     seed : int
 
     Returns

@@ -1,4 +1,4 @@
-"""Embeddings of any origin, as one matrix: float32 and C-contiguous, or as they are stored."""
+"""Validate embeddings of any origin: one matrix, float32 and C-contiguous, or as stored."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from hilander.errors import EmbeddingError, EmbeddingTypeError
 from hilander.io.arrow import matrix_from_arrow
 from hilander.io.label_files import ID_COLUMNS, LABEL_COLUMNS
 
-_NUMBER_KINDS = "fiub"
-_MOST_SHOWN = 5
+_NUMBER_KINDS = "fiub"  # kinds of numpy dtypes: floats, integers, booleans
+_MOST_SHOWN = 5  # column names in an error
 
 
 def as_embeddings(
@@ -23,7 +23,7 @@ def as_embeddings(
     name: str = "X",
     as_stored: bool = False,
 ) -> FloatArray:
-    """Check embeddings and bring them into the form that every stage expects.
+    """Check embeddings and convert them to the form that every stage expects.
 
     Parameters
     ----------
@@ -34,25 +34,26 @@ def as_embeddings(
     dim : int, optional
         Number of features that the model was trained on.
     min_rows : int
-        Least number of rows that the caller can work with.
+        Smallest number of rows that is accepted.
     name : str
-        How errors call the input.
+        Name of the input in errors.
     as_stored : bool
-        Check an array or memmap block by block and give it back as it is, in its own number type,
-        for :meth:`hilander.embeddings.preparation.Preparation.apply`, which converts block by block too: then no
-        second copy of large data is ever made.
+        Check an array or memmap block by block and return it unchanged, in its own number type.
+        :meth:`hilander.embeddings.preparation.Preparation.apply` converts it block by block, so
+        that large data are never copied as a whole.
 
     Returns
     -------
     embeddings : ndarray of shape (n_samples, n_features), float32, C-contiguous
-        All values finite. The input itself, not a copy, where it has this form already, or with
-        `as_stored`. Rows are not normalised: see :func:`hilander.embeddings.preparation.learn_preparation`.
+        All values finite. The input itself, not a copy, if it has this form already, or with
+        `as_stored`. Rows are not normalised: see
+        :func:`hilander.embeddings.preparation.learn_preparation`.
 
     Raises
     ------
     EmbeddingError
         When the input is empty, not two-dimensional, not of numbers, not finite in float32, or
-        not of the shape asked for.
+        of another shape than `dim` and `min_rows` require.
     """
     array = _as_array(X, name)
     _check_kind(array, name)
@@ -61,13 +62,13 @@ def as_embeddings(
 
 
 def has_names(X: Any) -> bool:
-    """Whether each feature has a name: the columns of a data frame, if all of them are strings."""
+    """Whether X is a data frame whose column names are all strings."""
     names = getattr(X, "columns", ())
     return len(names) > 0 and all(isinstance(name, str) for name in names)
 
 
 def _as_array(X: Any, name: str) -> npt.NDArray[Any]:
-    """Unwrap other libraries' containers, told apart by what they offer and not by import."""
+    """Unwrap containers of other libraries, recognised by their attributes, without imports."""
     origin = type(X).__module__.partition(".")[0]
     if origin == "scipy" and hasattr(X, "toarray"):
         raise EmbeddingError(
@@ -107,8 +108,8 @@ def _as_array(X: Any, name: str) -> npt.NDArray[Any]:
 
 
 def _check_columns(frame: Any, name: str) -> None:
-    """Name the columns of a data frame that are no features, and how to leave them out."""
-    lists, odd = [], {}
+    """Refuse a data frame with columns that are not features, and name them."""
+    lists, not_numbers = [], {}
     for at, column in enumerate(frame.columns):
         if getattr(frame.dtypes.iloc[at], "kind", "O") in _NUMBER_KINDS:
             continue
@@ -116,7 +117,7 @@ def _check_columns(frame: Any, name: str) -> None:
         if np.ndim(value) == 1:
             lists.append(column)
         elif not hasattr(value, "__float__") and not isinstance(value, complex):
-            odd[column] = value
+            not_numbers[column] = value
     others = [column for column in frame.columns if column not in lists]
     if len(lists) > 1 or (lists and others):
         beside = f" beside {_show(others)}" if others else ""
@@ -124,11 +125,11 @@ def _check_columns(frame: Any, name: str) -> None:
             f"{name} has lists in the column {_show(lists)}{beside}, expected one column of lists "
             f"and no other; pass {name}[{lists[0]!r}]"
         )
-    for column, value in odd.items():
+    for column, value in not_numbers.items():
         held = f"text ({value!r:.40})" if isinstance(value, str | bytes) else type(value).__name__
         raise EmbeddingError(
             f"{name} column {column!r} holds {held}, expected numbers; pass only the feature "
-            f"columns: {name}.drop(columns=[{', '.join(map(repr, odd))}])"
+            f"columns: {name}.drop(columns=[{', '.join(map(repr, not_numbers))}])"
         )
     if named := [column for column in frame.columns if column in ID_COLUMNS + LABEL_COLUMNS]:
         raise EmbeddingError(
@@ -156,7 +157,7 @@ def _from_tensor(tensor: Any, name: str) -> npt.NDArray[Any]:
 
 
 def _from_objects(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-    """Numbers out of an object array: rows that are lists, or boxed numbers."""
+    """Convert an object array to numbers: its items are rows (lists) or Python numbers."""
     if array.ndim == 2 and array.shape[1] == 1 and array.size and np.ndim(array[0, 0]) == 1:
         array = array[:, 0]  # a data frame with one column of lists
     if array.ndim == 1 and array.size and np.ndim(array[0]) == 1:
@@ -185,7 +186,7 @@ def _from_objects(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
 
 
 def _not_a_matrix(X: Any, name: str) -> EmbeddingError:
-    """Name the first row whose length differs, if that is what is wrong."""
+    """The error for input that is no matrix; names the first row of another length, if any."""
     try:
         lengths = [np.size(row) for row in X]
     except (ValueError, TypeError):
@@ -223,10 +224,10 @@ def _check_shape(array: npt.NDArray[Any], dim: int | None, min_rows: int, name: 
     if array.ndim != 2:
         got = "scalar" if array.ndim == 0 else f"{array.ndim}D"
         flat = f"{name}.reshape(-1, 1) if it has one feature or {name}.reshape(1, -1) if it is one"
-        advice = f"{name}.reshape(len({name}), -1)" if array.ndim > 2 else f"{flat} sample"
+        fix = f"{name}.reshape(len({name}), -1)" if array.ndim > 2 else f"{flat} sample"
         raise EmbeddingError(
             f"Expected 2D array, got {got} array of shape {array.shape} as {name}; Reshape your "
-            f"data with {advice}"
+            f"data with {fix}"
         )
     n_rows, n_features = array.shape
     if n_features == 0:
@@ -256,34 +257,36 @@ def _as_finite_float32(array: npt.NDArray[Any], name: str) -> FloatArray:
         if not ready:
             with np.errstate(over="ignore", invalid="ignore"):
                 result[rows] = array[rows]
-        _refuse_odd(result[rows], array, rows, name)
+        _refuse_not_finite(result[rows], array, rows, name)
     return result
 
 
 def _check_finite(array: npt.NDArray[Any], name: str) -> FloatArray:
-    """The array itself, once every value is known to be finite in float32."""
+    """The array itself, if every value is finite in float32."""
     for rows in row_blocks(*array.shape):
         block = array[rows]
         if array.dtype.itemsize > 4:
             with np.errstate(over="ignore", invalid="ignore"):
                 block = block.astype(np.float32)
-        _refuse_odd(block, array, rows, name)
+        _refuse_not_finite(block, array, rows, name)
         drop_pages(array)
     return array
 
 
-def _refuse_odd(block: npt.NDArray[Any], array: npt.NDArray[Any], rows: slice, name: str) -> None:
+def _refuse_not_finite(
+    block: npt.NDArray[Any], array: npt.NDArray[Any], rows: slice, name: str
+) -> None:
     finite = np.isfinite(block)
     if not finite.all():
         row, column = np.argwhere(~finite)[0]
         row = int(row) + rows.start
         raise EmbeddingError(
-            _not_finite_message(array[row, column], row, _count_odd_rows(array), name)
+            _not_finite_message(array[row, column], row, _count_not_finite_rows(array), name)
         )
 
 
-def _count_odd_rows(array: npt.NDArray[Any]) -> int:
-    """Rows of which a value is not finite in float32."""
+def _count_not_finite_rows(array: npt.NDArray[Any]) -> int:
+    """Number of rows with a value that is not finite in float32."""
     count = 0
     for rows in row_blocks(*array.shape):
         with np.errstate(over="ignore", invalid="ignore"):
@@ -302,7 +305,5 @@ def _not_finite_message(value: Any, row: int, n_rows: int, name: str) -> str:
         )
     held = "NaN" if np.isnan(value) else "infinity (inf)"
     others = f" ({n_rows:,} rows hold NaN or infinity)" if n_rows > 1 else ""
-    advice = "drop those rows or embed them" if n_rows > 1 else "drop that row or embed it"
-    return (
-        f"{name} row {row} holds {held}{others}, expected neither NaN nor infinity; {advice} again"
-    )
+    fix = "drop those rows or embed them" if n_rows > 1 else "drop that row or embed it"
+    return f"{name} row {row} holds {held}{others}, expected neither NaN nor infinity; {fix} again"

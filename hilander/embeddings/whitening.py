@@ -1,4 +1,4 @@
-"""Whitening: weigh down the directions in which members of one identity differ."""
+"""Whitening: shrink the directions in which members of one identity differ."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import numpy as np
 
 from hilander.arrays.rows import FloatArray, IntArray
 
-# A unit row in float32 is off by about 1e-7; members that differ by less are copies.
+# A unit row in float32 is off by about 1e-7; members that differ by less are equal.
 _ROUNDING = 1e-6
 
 
 def whiten_within(features: FloatArray, labels: IntArray, ridge: float) -> FloatArray:
-    """A map after which the members of an identity scatter alike in all directions.
+    """A linear map after which identities have equal covariance in all directions.
 
     ``(S + ridge * mean(diag S) * I)^(-1/2)`` with S the covariance within identities. A large
-    ridge leaves the embeddings nearly as they are. Identities whose members do not differ leave
-    them exactly as they are.
+    ridge gives nearly the identity matrix. If no two members differ, it is exactly that.
 
     Parameters
     ----------
     features : ndarray of shape (n_points, dim)
     labels : ndarray of shape (n_points,)
     ridge : float
+        Relative to the mean variance within identities.
 
     Returns
     -------

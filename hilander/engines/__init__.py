@@ -1,1 +1,1 @@
-"""Where the work of a stage runs."""
+"""Engines: where the work of a stage runs."""

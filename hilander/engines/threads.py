@@ -1,4 +1,4 @@
-"""Threads for work that numpy does outside the interpreter's lock."""
+"""Threads for numpy code that releases the global interpreter lock."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any, TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-PRODUCT = 1 << 21
+PRODUCT = 1 << 21  # numbers of a matrix product that one worker holds by default; fits the cache
 
 
 class Workers:
-    """Run a function over items, in threads where there are several, results in the items' order.
+    """Apply a function to items, in parallel if there are several threads.
 
     Parameters
     ----------
     pool : ThreadPoolExecutor or None
-        None for work in the calling thread.
+        None to work in the calling thread.
     product : int
         Numbers that one worker may hold as the result of a matrix product.
     """
@@ -30,7 +30,7 @@ class Workers:
         self.product = product
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """Results of the function, in the order of the items."""
+        """Results of the function in the order of the items."""
         if self._pool is None:
             return [function(item) for item in items]
         return list(self._pool.map(function, items))
@@ -38,16 +38,16 @@ class Workers:
 
 @contextmanager
 def open_workers(*, alone: bool = False, product: int = PRODUCT) -> Iterator[Workers]:
-    """As many workers as the matrix products would use threads, each product in one thread.
+    """Open as many workers as BLAS has threads, and limit BLAS to one thread each.
 
-    Products of cache-sized blocks gain little from a second thread, and what is done with them
-    between two products gains nothing; whole blocks side by side keep every core busy. It also
-    makes the numbers independent of how many threads there are.
+    Products of blocks that fit the cache gain little from a second thread, and the code between
+    two products gains nothing. Whole blocks in parallel keep every core busy. The results do not
+    depend on the number of threads.
 
     Parameters
     ----------
     alone : bool
-        Work in the calling thread, for inputs too small to be worth a second one.
+        Work in the calling thread, for small inputs.
     product : int
         Numbers that one worker may hold as the result of a matrix product.
     """
@@ -63,7 +63,7 @@ def open_workers(*, alone: bool = False, product: int = PRODUCT) -> Iterator[Wor
 
 @cache
 def _blas_controller() -> Any:
-    # Looking for the loaded libraries takes milliseconds, so it is done once.
+    # Finding the loaded libraries takes milliseconds, so it is done once.
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")

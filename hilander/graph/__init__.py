@@ -1,1 +1,1 @@
-"""Values: the k-NN graph, its nodes, edge scores and links between clusters."""
+"""Values: the k-NN graph, its nodes, edge scores, and links between clusters."""

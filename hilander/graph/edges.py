@@ -12,10 +12,8 @@ from hilander.arrays.row_source import RowSource
 from hilander.arrays.rows import FloatArray, IntArray
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
 
-# Entries of rows that are compared at a time: few enough for the processor's cache, beyond which
-# the same comparison takes twice as long.
-_ENTRY_BLOCK = 500_000
-_HUB = 1_000  # entries of a row, from which on it is looked into and not copied for every edge
+_ENTRY_BLOCK = 500_000  # entries compared at a time; more leave the cache and take twice as long
+_HUB = 1_000  # entries of a row, from which on it is searched instead of copied for every edge
 
 
 def logit_of(probability: FloatArray, least: float = 1e-4) -> FloatArray:
@@ -26,7 +24,7 @@ def logit_of(probability: FloatArray, least: float = 1e-4) -> FloatArray:
 
 
 def edge_matrix(graph: KnnGraph, values: FloatArray) -> csr_matrix:
-    """A sparse (n_nodes, n_nodes) matrix with one value for each edge; columns are not sorted."""
+    """A sparse matrix of shape (n_nodes, n_nodes) with one value for each edge."""
     starts = np.arange(0, values.size + 1, graph.k)
     shape = (graph.n_nodes, graph.n_nodes)
     return csr_matrix((values.ravel(), graph.neighbours.ravel(), starts), shape).sorted_indices()
@@ -55,29 +53,29 @@ def overlap_rows(left: csr_matrix, right: csr_matrix, graph: KnnGraph) -> FloatA
     rows, columns = _edge_rows(graph), graph.neighbours.ravel()
     here, there = np.diff(left.indptr)[rows], np.diff(right.indptr)[columns]
     sums = np.empty(len(rows), dtype=np.float32)
-    # Thousands of copies of one point all name the same few neighbours. To copy the row of such a
-    # hub for each of its edges would take a square of their number, so it is looked into instead.
+    # Thousands of equal points have the same few neighbours. Copying the row of such a hub for
+    # each of its edges would take memory of their number squared, so the hub is searched instead.
     is_plain = np.maximum(here, there) < _HUB
     for part in _blocks(np.flatnonzero(is_plain), here + there):
         product = left[rows[part]].multiply(right[columns[part]])
         sums[part] = np.asarray(product.sum(axis=1)).ravel()
     for part in _blocks(np.flatnonzero(~is_plain & (here <= there)), here):
-        sums[part] = _look_into(left, rows[part], right, columns[part])
+        sums[part] = _sum_products(left, rows[part], right, columns[part])
     for part in _blocks(np.flatnonzero(~is_plain & (here > there)), there):
-        sums[part] = _look_into(right, columns[part], left, rows[part])
+        sums[part] = _sum_products(right, columns[part], left, rows[part])
     return sums.reshape(graph.neighbours.shape)
 
 
 def _blocks(edges: IntArray, entries: IntArray) -> list[IntArray]:
-    """Cut a list of edges where the entries of their rows would take too much memory."""
+    """Cut a list of edges into blocks whose rows have about `_ENTRY_BLOCK` entries."""
     block = np.cumsum(entries[edges].astype(np.int64)) // _ENTRY_BLOCK
     return [part for part in np.split(edges, np.flatnonzero(np.diff(block)) + 1) if len(part)]
 
 
-def _look_into(
+def _sum_products(
     short: csr_matrix, short_rows: IntArray, long: csr_matrix, long_rows: IntArray
 ) -> FloatArray:
-    """``sum_m short[i, m] * long[j, m]`` for pairs (i, j) of rows, by the entries of row i."""
+    """``sum_m short[i, m] * long[j, m]`` for pairs (i, j) of rows, by looking up row i in row j."""
     entries = short[short_rows]
     pair = np.repeat(np.arange(len(short_rows)), np.diff(entries.indptr))
     needed, place = np.unique(long_rows, return_inverse=True)

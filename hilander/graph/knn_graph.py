@@ -1,4 +1,4 @@
-"""The k-NN graph as a value: fixed degree, two (n, k) arrays."""
+"""The k-NN graph as a value: two arrays of shape (n_nodes, k)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from hilander.io.writing import write_atomically
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-# Unit vectors in float32 reach a cosine of 1 give or take a few ulps.
-_COSINE_SLACK = 1e-4
-_CACHED_NUMBERS = 1_000_000
+_COSINE_SLACK = 1e-4  # the cosine of float32 unit vectors may exceed 1 by rounding
+_CACHED_NUMBERS = 1_000_000  # float32 numbers that fit the cache of a processor
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,17 +31,17 @@ class KnnGraph:
     Parameters
     ----------
     neighbours : ndarray of shape (n_nodes, k), int64
-        Row ``i`` names the neighbours of node ``i``, most similar first.
+        Row ``i`` has the neighbours of node ``i``, most similar first.
     affinity : ndarray of shape (n_nodes, k), float32
         Their cosine similarity to node ``i``, in [-1, 1].
     search : SearchReport, optional
-        How the neighbours were found; None where that is not known.
+        How the neighbours were found; None if that is not known.
 
     Raises
     ------
     GraphError
-        Shapes differ, an index is out of range, a node is its own neighbour or is named twice in
-        one row, or an affinity is not a cosine.
+        Shapes differ, an index is out of range, a node is its own neighbour, a neighbour is listed
+        twice, or an affinity is not a cosine.
     """
 
     neighbours: IntArray
@@ -50,7 +49,7 @@ class KnnGraph:
     search: SearchReport | None = None
 
     def __post_init__(self) -> None:
-        # Read-only memory, such as a mapped file, is copied: torch cannot look at it.
+        # Read-only memory, such as a mapped file, is copied: torch cannot use it.
         neighbours = as_index_array(self.neighbours)
         affinity = np.require(self.affinity, np.float32, ("C", "W"))
         _check_shapes(neighbours, affinity)
@@ -70,7 +69,7 @@ class KnnGraph:
         return int(self.neighbours.shape[1])
 
     def to_csr(self) -> csr_matrix:
-        """Give the graph as a scipy CSR matrix of shape (n_nodes, n_nodes), entry (i, j) = a_ij."""
+        """The graph as a scipy CSR matrix of shape (n_nodes, n_nodes), entry (i, j) = a_ij."""
         from scipy.sparse import csr_matrix
 
         row_starts = np.arange(0, self.neighbours.size + 1, self.k)
@@ -79,11 +78,11 @@ class KnnGraph:
         return matrix.sorted_indices()
 
     def save(self, path: str | Path) -> Path:
-        """Write the graph to one `.npz` file and give its path."""
+        """Write the graph to one `.npz` file and return its path."""
         target = Path(path)
         with write_atomically(target) as temporary, open(temporary, "wb") as stream:
-            told = "" if self.search is None else self.search.to_json()
-            np.savez(stream, neighbours=self.neighbours, affinity=self.affinity, search=told)
+            search = "" if self.search is None else self.search.to_json()
+            np.savez(stream, neighbours=self.neighbours, affinity=self.affinity, search=search)
         return target
 
     @classmethod
@@ -94,8 +93,8 @@ class KnnGraph:
             # Opened here: numpy leaves the file of a damaged archive open.
             with open(source, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
                 neighbours, affinity = arrays["neighbours"], arrays["affinity"]
-                told = str(arrays["search"]) if "search" in arrays else ""
-                search = SearchReport.from_json(told) if told else None
+                text = str(arrays["search"]) if "search" in arrays else ""
+                search = SearchReport.from_json(text) if text else None
         except FileNotFoundError:
             missing = f"{source} does not exist; give a file that save wrote"
             raise MissingFileError(missing) from None
@@ -106,10 +105,9 @@ class KnnGraph:
 
 
 def edge_blocks(n_nodes: int, numbers_per_node: int) -> Iterator[slice]:
-    """Blocks of nodes whose edges' features fit the processor's cache.
+    """Blocks of nodes whose neighbours' features fit the cache of a processor.
 
-    Gathering the features of all neighbours of a large block costs many times the arithmetic that
-    is done with them.
+    With larger blocks, gathering the features takes many times as long as the arithmetic.
 
     Parameters
     ----------
@@ -123,7 +121,7 @@ def edge_blocks(n_nodes: int, numbers_per_node: int) -> Iterator[slice]:
 
 
 def as_index_array(neighbours: npt.ArrayLike) -> IntArray:
-    """Give neighbour indices as int64, refusing what is not whole numbers."""
+    """Neighbour indices as int64; other types than integers are refused."""
     indices = np.asarray(neighbours)
     if indices.dtype.kind not in "iu":
         raise GraphError(f"neighbours must be integers, got {indices.dtype}; pass row indices")
@@ -147,11 +145,11 @@ def _check_neighbours(neighbours: IntArray) -> None:
             "a graph over other points, or -1 for a missing neighbour, cannot be used"
         )
     for rows in row_blocks(n_nodes, k):
-        _check_names(neighbours[rows], rows.start)
+        _check_repeats(neighbours[rows], rows.start)
 
 
-def _check_names(neighbours: IntArray, first: int) -> None:
-    """Refuse a block of rows, the first of number `first`, that name themselves or one twice."""
+def _check_repeats(neighbours: IntArray, first: int) -> None:
+    """Refuse rows, numbered from `first` on, that list themselves or a neighbour twice."""
     itself = np.arange(first, first + len(neighbours))[:, None]
     own = np.flatnonzero((neighbours == itself).any(axis=1))
     if len(own):

@@ -1,4 +1,4 @@
-"""Links between super-nodes: how many edges of the points cross between two clusters."""
+"""Links between super-nodes: the edges of the points that cross between two clusters."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from hilander.graph.knn_graph import KnnGraph
 class Links:
     """Edges of the points that cross between clusters, summed over each pair of clusters.
 
-    Every matrix is sparse, symmetric, of shape (n_nodes, n_nodes), with an empty diagonal; all
-    have their entries at the same places.
+    The matrices are sparse and symmetric, of shape (n_nodes, n_nodes), with an empty diagonal. All
+    have entries at the same places.
 
     Parameters
     ----------
@@ -38,13 +38,16 @@ class Links:
     def __post_init__(self) -> None:
         for matrix in (self.affinity, self.best, self.linkage, self.log_odds):
             if not np.array_equal(matrix.indices, self.count.indices):
-                raise GraphError("the matrices of links differ in their entries; collect them anew")
+                raise GraphError(
+                    "the matrices of links have entries at different places, expected the same; "
+                    "build them with cross_links"
+                )
 
     def merge(self, labels: IntArray, n_clusters: int) -> Links:
-        """Sum the links of nodes that go into one cluster."""
+        """Links between clusters of nodes: sums over the links between their nodes."""
         rows = np.repeat(np.arange(len(labels)), np.diff(self.count.indptr))
         here, there = labels[rows], labels[self.count.indices]
-        # Every link stands in the matrix twice, once for each of its ends.
+        # Every link is in the matrix twice, once for each end.
         once = (here != there) & (rows < self.count.indices)
         held = (self.count, self.affinity, self.best, self.linkage, self.log_odds)
         values = [matrix.data[once] for matrix in held]
@@ -73,9 +76,10 @@ def cross_links(
 
 
 def _collect(here: IntArray, there: IntArray, values: list[FloatArray], n_nodes: int) -> Links:
-    """Links from single ones: count, affinity, best, linkage and log-odds of each.
+    """Sum single links by the pair of clusters that they connect.
 
-    They are brought into order once, for all five, by the pair of their ends.
+    `values` has five arrays: count, affinity, best affinity, linkage and log-odds. The links are
+    sorted once for all five.
     """
     low, high = np.minimum(here, there).astype(np.int64), np.maximum(here, there)
     key = low * n_nodes + high
@@ -83,11 +87,11 @@ def _collect(here: IntArray, there: IntArray, values: list[FloatArray], n_nodes:
     key = key[order]
     starts = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.arange(0)
     pair = key[starts]
-    combine = (np.add, np.add, np.maximum, np.add, np.add)
+    rules = (np.add, np.add, np.maximum, np.add, np.add)
     matrices = []
-    for of_single, join in zip(values, combine, strict=True):
-        sorted_values = of_single[order].astype(np.float64)
-        joined = join.reduceat(sorted_values, starts) if len(key) else sorted_values
+    for single, combine in zip(values, rules, strict=True):
+        sorted_values = single[order].astype(np.float64)
+        joined = combine.reduceat(sorted_values, starts) if len(key) else sorted_values
         matrices.append(_both_ways(pair // n_nodes, pair % n_nodes, joined, n_nodes))
     return Links(*matrices)
 
@@ -95,7 +99,7 @@ def _collect(here: IntArray, there: IntArray, values: list[FloatArray], n_nodes:
 def _both_ways(
     low: IntArray, high: IntArray, values: npt.NDArray[np.float64], n_nodes: int
 ) -> csr_matrix:
-    """A symmetric matrix from the entries above its diagonal; an entry of 0 is kept as one."""
+    """A symmetric matrix from the entries above its diagonal; entries of 0 are stored too."""
     rows, columns = np.concatenate([low, high]), np.concatenate([high, low])
     entries = np.tile(values.astype(np.float32), 2)
     matrix = csr_matrix((entries, (rows, columns)), (n_nodes, n_nodes))

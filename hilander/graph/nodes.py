@@ -1,4 +1,4 @@
-"""The nodes of a level: what a graph's rows stand for."""
+"""The nodes of a level: points or super-nodes."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from hilander.graph.links import Links
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """The nodes of one level, each standing for a set of points.
+    """The nodes of one level. Each represents a set of points.
 
     Parameters
     ----------
     identity : ndarray of shape (n_nodes, dim), float32
-        Feature of each node's peak, of unit length. Points may be stored as float16, and in a
-        mapped file; whoever gathers them makes float32 of it.
+        Feature of each node's peak, of unit length. Those of points may be float16 or a mapped
+        file; code that gathers them converts to float32.
     total : ndarray of shape (n_nodes, dim), float32
-        Sum of the features of each node's points. Kept in place of the mean so that merging two
-        nodes is an addition.
+        Sum of the features of each node's points. With sums instead of means, merging two nodes is
+        an addition.
     size : ndarray of shape (n_nodes,), int64
         Number of points of each node.
     point : ndarray of shape (n_nodes,), int64
-        The point that is each node's peak.
+        Row of the point that is each node's peak.
     links : Links, optional
         For super-nodes: the edges of the points that cross between them.
     """

@@ -1,4 +1,4 @@
-"""What is said about a graph: a linkage for each edge and a density for each node."""
+"""Scores of a graph: a linkage for each edge and a density for each node."""
 
 from __future__ import annotations
 
@@ -7,26 +7,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from hilander.arrays.rows import FloatArray, IntArray
+from hilander.embeddings.equal_rows import are_equal
 from hilander.errors import GraphError
 from hilander.graph.knn_graph import KnnGraph
 
-# Densities closer than this are the same density: it is above the rounding noise of float32
-# sums, so exact duplicates tie whatever block of a matrix product they fell into.
+# Decimals to which densities are compared. Coarser than the rounding of float32 sums, so equal rows
+# have equal densities in whatever block of a matrix product they were computed.
 DENSITY_DECIMALS = 6
-
-
-# Equal rows have a cosine of 1 up to the rounding of a float32 sum.
-COPY_AFFINITY = 1 - 2e-6
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeScores:
-    """Linkage and density of one graph, predicted by a model or known from labels.
+    """Linkage and density of one graph, predicted by a model or from labels.
 
     Parameters
     ----------
     linkage : ndarray of shape (n_nodes, k), float32, in [0, 1]
-        ``p_ij``, the probability that node i and its neighbour j are one identity.
+        ``p_ij``, the probability that node i and its neighbour j have one identity.
     density : ndarray of shape (n_nodes,), float32, in [-1, 1]
         ``d_i`` (eq. 4).
     """
@@ -42,14 +39,14 @@ class EdgeScores:
             )
 
     def settle_ties(self) -> EdgeScores:
-        """Give the same scores with densities rounded, so that equal ones are exactly equal."""
+        """The same scores with densities rounded, so that ties are exact."""
         return EdgeScores(self.linkage, np.round(self.density, DENSITY_DECIMALS))
 
 
 def edge_density(affinity: FloatArray, linkage: FloatArray) -> FloatArray:
     """Density of each node, from the edges that leave it (eq. 4).
 
-    A similar neighbour of the same identity adds its affinity, one of another takes it away:
+    A neighbour of the same identity adds its affinity, one of another identity subtracts it:
     ``d_i = mean_j a_ij * (2 p_ij - 1)``.
 
     Parameters
@@ -85,5 +82,15 @@ def score_by_labels(graph: KnnGraph, labels: IntArray) -> EdgeScores:
 
 
 def join_equal_rows(graph: KnnGraph, linkage: FloatArray) -> FloatArray:
-    """The same linkage, but 1 on edges between exact copies, which are one identity for certain."""
-    return np.where(graph.affinity >= COPY_AFFINITY, np.float32(1), linkage)
+    """The same linkage, but 1 on edges between equal rows, which are certainly one identity.
+
+    Parameters
+    ----------
+    graph : KnnGraph of n_nodes nodes
+    linkage : ndarray of shape (n_nodes, k), float32
+
+    Returns
+    -------
+    linkage : ndarray of shape (n_nodes, k), float32
+    """
+    return np.where(are_equal(graph.affinity), np.float32(1), linkage)

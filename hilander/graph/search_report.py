@@ -13,21 +13,21 @@ Method = Literal["exact", "cells", "gpu"]
 
 @dataclass(frozen=True)
 class SearchReport:
-    """How a graph was searched, and how much of it was found.
+    """How the neighbours of a graph were found, and with which recall.
 
     Parameters
     ----------
     method : {"exact", "cells", "gpu"}
-        Every pair of rows; inverted lists; every pair on a graphics card.
+        All pairs of rows; cells (inverted lists); all pairs on a GPU.
     recall : float
-        Share of the true neighbours that were found, measured on a sample of rows against exact
-        search; 1 for an exact search.
+        Share of the true neighbours that were found, measured on a sample of rows; 1 for an exact
+        search.
     n_lists : int
-        Inverted lists; 0 where there are none.
+        Number of cells; 0 for other methods.
     n_probes : float
-        Lists that a row was compared with, on average; 0 where there are none.
+        Mean number of cells that a row was compared with; 0 for other methods.
     seconds : float
-        Time on the clock.
+        Wall-clock time.
     """
 
     method: Method
@@ -44,7 +44,7 @@ class SearchReport:
             raise GraphError(f"recall={self.recall!r} is not a share; give a number in [0, 1]")
 
     def to_json(self) -> str:
-        """Give the report as one line of JSON."""
+        """The report as one line of JSON."""
         return json.dumps(asdict(self))
 
     @classmethod

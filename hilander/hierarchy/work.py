@@ -28,7 +28,7 @@ from hilander.io.writing import (
     write_atomically,
     write_json,
 )
-from hilander.knn.search_progress import KeptSearch, SearchProgress
+from hilander.knn.search_progress import SearchProgress, StoredSearch
 
 WORK_KIND = "work"
 STAGES = ("search", "score", "decode", "pool")
@@ -166,8 +166,13 @@ class KeptWork(Work):
             return {}
 
     def search_progress(self, level: int) -> SearchProgress:
+<<<<<<< HEAD
         """Stores the lists of a long search from time to time."""
         return KeptSearch(self._path(_SEARCHING, level))
+=======
+        """Keeps the lists of a search that takes minutes, now and then."""
+        return StoredSearch(self._path(_SEARCHING, level))
+>>>>>>> f9a91bb (One module for equal rows, one for the dominant identity; the lower rooms in plain words)
 
     def _path(self, stage: str, level: int) -> Path:
         return self.folder / f"level-{level}-{stage}.npz"

@@ -1,11 +1,9 @@
-"""Amounts of memory: read from text, written as text, asked of the machine."""
+"""Amounts of memory as text."""
 
 from __future__ import annotations
 
-import os
 import re
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 from hilander.errors import SettingError
@@ -18,7 +16,7 @@ _UNITS = {
 
 
 def parse_memory(amount: Any) -> int:
-    """Read an amount of memory.
+    """Parse an amount of memory.
 
     Parameters
     ----------
@@ -32,7 +30,7 @@ def parse_memory(amount: Any) -> int:
     Raises
     ------
     SettingError
-        When it is nothing of the kind, or not above 0.
+        When it is not such an amount, or not above 0.
     """
     if isinstance(amount, Integral) and int(amount) > 1:
         return int(amount)
@@ -46,21 +44,7 @@ def parse_memory(amount: Any) -> int:
 
 
 def format_memory(n_bytes: float) -> str:
-    """Write an amount of memory so that `parse_memory` reads it: ``3.1 GB``, ``640 MB``."""
+    """An amount of memory as text that `parse_memory` reads: ``3.1 GB``, ``640 MB``."""
     if n_bytes >= 0.9995e9:
         return f"{n_bytes / 1e9:.1f} GB"
     return f"{max(1, round(n_bytes / 1e6))} MB"
-
-
-def machine_memory() -> int:
-    """Bytes of memory that a process may count on now; 0 if that cannot be told."""
-    try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (OSError, ValueError, AttributeError):
-        return 0

@@ -1,4 +1,4 @@
-"""The k-NN search engine."""
+"""The k-NN search: exact, by cells, or on a GPU."""
 
 from hilander.knn.search import build_knn_graph
 

@@ -1,4 +1,4 @@
-"""All pairs of two sets of rows by one matrix product; only the promising are looked at."""
+"""Compare blocks of rows by matrix products and merge the best pairs into the lists."""
 
 from __future__ import annotations
 
@@ -13,16 +13,13 @@ from hilander.engines.threads import Workers
 from hilander.knn.nearest_lists import Candidates, NearestLists, best_of_each_row, best_of_matrix
 from hilander.knn.search_progress import SearchProgress
 
-# Beyond this many candidates a row, a block prunes its own before it hands them on.
-_MANY_CANDIDATES = 4
-# Ranges of rows that are merged side by side; a number of its own, so that results do not
-# depend on the number of workers.
-_MERGE_PARTS = 4
+_MANY_CANDIDATES = 4  # times the list length; with more candidates a row, a block prunes its own
+_MERGE_PARTS = 4  # sets of rows merged in parallel; fixed, so that results do not depend on workers
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Pairs to be looked at: each of `left` with each of `right`, for the lists of both.
+    """Pairs to compare: each row of `left` with each of `right`, for the lists of both.
 
     Parameters
     ----------
@@ -43,10 +40,10 @@ class Joiner:
     lists : NearestLists of as many rows
     workers : Workers
     batch : int
-        Blocks compared between two updates of the lists. The result depends on it only where
-        similarities are equal.
+        Blocks compared between two updates of the lists. It changes the result only among equal
+        similarities.
     progress : SearchProgress
-        Knows which batches are in the lists from an earlier search.
+        Counts the batches; a stored one skips those that are in the lists already.
     """
 
     source: RowSource
@@ -56,26 +53,26 @@ class Joiner:
     progress: SearchProgress = field(default_factory=SearchProgress)
 
     def start(self, groups: Iterable[Index32]) -> Iterator[int]:
-        """Begin the lists of each group of rows with the best of the group itself.
+        """Fill the lists of each group of rows with the best rows of the same group.
 
         Groups must not overlap. Yields the number of pairs compared.
         """
         groups = iter(groups)
         while some := list(islice(groups, self.batch)):
-            if not self.progress.is_known():
+            if not self.progress.is_done():
                 self.workers.map(self._start_group, some)
                 self.progress.note(self.lists)
             yield sum(len(rows) ** 2 for rows in some)
 
     def join(self, blocks: Iterable[Block]) -> Iterator[int]:
-        """Compare the blocks and take what is better into the lists of both sides.
+        """Compare the blocks and merge better pairs into the lists of both sides.
 
         Yields the number of pairs compared.
         """
         blocks = iter(blocks)
         while some := list(islice(blocks, self.batch)):
-            if not self.progress.is_known():
-                # All of a batch see the same lists: who is quicker must not matter.
+            if not self.progress.is_done():
+                # All blocks of a batch read the same lists: the order of the threads has no effect.
                 self.merge(self.workers.map(self._compare, some))
                 self.progress.note(self.lists)
             yield sum(len(block.left) * len(block.right) for block in some)
@@ -97,10 +94,10 @@ class Joiner:
         cosine = self.source.take(block.left) @ self.source.take(block.right).T
         floor = self.lists.floor
         left_floor, right_floor = floor[block.left], floor[block.right]
-        promising = cosine > left_floor[:, None]
-        promising |= cosine > right_floor
-        # Of the raveled mask: numpy finds what is true in one dimension many times faster.
-        places = np.flatnonzero(promising.ravel())
+        better = cosine > left_floor[:, None]
+        better |= cosine > right_floor
+        # On the raveled mask: flatnonzero is many times faster than nonzero in two dimensions.
+        places = np.flatnonzero(better.ravel())
         left, right = np.divmod(places, len(block.right))
         value = cosine.ravel()[places]
         for_left, for_right = value > left_floor[left], value > right_floor[right]
@@ -116,7 +113,7 @@ class Joiner:
         return found
 
     def merge(self, parts: list[Candidates]) -> None:
-        """Take candidates into the lists, side by side for several ranges of rows."""
+        """Merge candidates into the lists, in parallel for several sets of rows."""
         found = Candidates.gather(parts)
         part = found.row % _MERGE_PARTS
         self.workers.map(

@@ -1,4 +1,4 @@
-"""How large the pieces of a search may be, given the memory it may take."""
+"""Sizes of the blocks of a search, for a given amount of memory."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from hilander.engines.threads import PRODUCT
 from hilander.errors import GraphError
 
-# A product of two such blocks stays in a core's cache.
-_BLOCK = 1024
-_SMALLEST_BLOCK = 64
-_BATCH = 64
-_GIGABYTE = 1e9
-_PAIR_BYTES = 14  # a row and a cell, twice while they are gathered, and their places
-_PRODUCT_BYTES = 16  # a number of a product, and what is found out about it
+_BLOCK = 1024  # rows; the product of two such blocks fits the cache of a core
+_SMALLEST_BLOCK = 64  # rows; smaller products are slow
+_BATCH = 64  # blocks between two updates of the lists
+_GIGABYTE = 1e9  # bytes
+_PAIR_BYTES = 14  # a row and a cell, twice while they are concatenated, and their places
+_PRODUCT_BYTES = 16  # a number of a product, with its masks and indices
 
 
 @dataclass(frozen=True)
 class BlockPlan:
-    """Sizes of the pieces of a search.
+    """Sizes of the blocks of a search.
 
     Parameters
     ----------
@@ -27,11 +26,11 @@ class BlockPlan:
     batch : int
         Blocks compared between two updates of the lists.
     pairs : int
-        Pairs of a row and a cell to look into that are held at a time.
+        Pairs of a row and a probed cell that are held at a time.
     product : int
         Numbers that a worker may hold as the result of a matrix product.
     sample : int
-        Rows that the centres of cells may be learned from.
+        Largest sample from which the centres of cells are learned.
     """
 
     block: int
@@ -42,7 +41,7 @@ class BlockPlan:
 
 
 def plan_blocks(n_rows: int, dim: int, count: int, memory: float | None = None) -> BlockPlan:
-    """Choose the sizes of a search's pieces.
+    """Choose the sizes of the blocks of a search.
 
     Parameters
     ----------
@@ -51,12 +50,12 @@ def plan_blocks(n_rows: int, dim: int, count: int, memory: float | None = None) 
     count : int
         Length of the lists.
     memory : float, optional
-        Bytes that the search may take beyond the features; None for sizes that suit the cache.
+        Bytes that the search may take beyond the features; None for sizes that fit the cache.
 
     Raises
     ------
     GraphError
-        Even the smallest pieces would not fit.
+        The memory is too small even for the smallest blocks.
     """
     most_pairs = max(64 * n_rows, 1 << 22)
     if memory is None:
@@ -84,13 +83,13 @@ def plan_blocks(n_rows: int, dim: int, count: int, memory: float | None = None) 
 
 
 def list_bytes(n_rows: int, count: int) -> int:
-    """Memory of the lists and of the graph that is made of them."""
+    """Bytes of the lists and of the graph that is built from them."""
     return n_rows * count * (8 + 12)
 
 
 def _work_bytes(block: int, batch: int, dim: int, count: int) -> int:
-    """Memory of comparing blocks: two products at work, and a batch of candidates."""
+    """Bytes to compare blocks: two products at a time, and a batch of candidates."""
     product = 2 * (6 * block * block + 8 * block * dim)
-    # A block hands on a few candidates a row, which the merging holds some four times.
+    # A block returns a few candidates a row. Merging holds them about four times.
     candidates = batch * 2 * block * count * 12
     return product + 4 * candidates

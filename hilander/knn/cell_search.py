@@ -1,4 +1,4 @@
-"""Search by inverted lists: rows are compared with those of their own cell and of near ones."""
+"""Search by cells: rows are compared with the rows of their own cell and of probed cells."""
 
 from __future__ import annotations
 
@@ -26,25 +26,22 @@ from hilander.knn.cells import (
 from hilander.knn.exact_search import cut_rows, pairs_of_blocks
 from hilander.knn.recall import KnownRows, aim_above, sample_rows, search_rows
 
-_MOST_LISTS = 1 << 16
-_PAIR_BLOCK = 4_096
-# With twice the lists, a row is compared with about this share of the rows.
-_SHARE_OF_DOUBLING = 0.6
-# The cells may miss so many times what may be missed in the end: friends find the rest.
-_LEFT_TO_REFINEMENT = 1.9
-# Rows that look into cells are sorted by cell for some of the cells at a time, to save memory.
-_SORTED_AT_ONCE = 1 << 22
+_MOST_LISTS = 1 << 16  # a cell number has 16 bits
+_PAIR_BLOCK = 4_096  # pairs whose needed margin is computed at once; bounds memory
+_SHARE_OF_DOUBLING = 0.6  # with twice the cells, a row is compared with about this share of rows
+_LEFT_TO_REFINEMENT = 1.9  # times the permitted misses; refinement finds more than half of them
+_SORTED_AT_ONCE = 1 << 22  # probes sorted by cell at a time; bounds memory
 
 
 @dataclass(frozen=True)
 class SampleDraw:
-    """How the rows are drawn that centres are learned from.
+    """How the sample is drawn from which the centres are learned.
 
     Parameters
     ----------
     seed : int
     most : int
-        Rows to draw at most, though at least one for each centre.
+        Largest number of rows, but at least one for each centre.
     """
 
     seed: int = 0
@@ -53,24 +50,24 @@ class SampleDraw:
 
 @dataclass(frozen=True, eq=False)
 class CellPlan:
-    """Cells, and how far rows look beyond their own.
+    """Cells, and the margin within which rows probe other cells.
 
     Parameters
     ----------
     centres : Centres
     margin : float
-        A row looks into the cells whose centre's cosine is within the margin of the best one's.
+        A row probes the cells whose centre has a cosine within the margin of the best cosine.
     pairs : float
-        Rows that a row is compared with, on average, as the sample foretells.
+        Expected number of rows that a row is compared with, from the sample.
     probes : float
-        Cells that a row looks into, its own among them, as the sample foretells.
+        Expected number of cells that a row probes, its own included, from the sample.
     cost : float
-        Products of two rows for each row, with those that find the centres and the cells.
+        Products of two rows for each row, including those that find the centres and the cells.
     needed : ndarray of shape (n_known * k,)
         The margin at which each neighbour of a sample of rows would be found.
-    without_friends : CellPlan, optional
-        The same cells with the margin that reaches the target by itself; this one leaves some
-        neighbours to be found among the neighbours of neighbours.
+    without_refinement : CellPlan, optional
+        The same cells with a margin that reaches the target without refinement. This plan leaves
+        some neighbours to the refinement by neighbours.
     """
 
     centres: Centres
@@ -87,9 +84,9 @@ def plan_cells(
 ) -> CellPlan:
     """Find the number of cells and the margin that reach a recall for the least work.
 
-    A pair is found if either row looks into the cell of the other, so the margin that a pair needs
-    follows from the centres alone, and the margin for a recall is a quantile of them: no search is
-    tried out.
+    A pair is found if either row probes the cell of the other. So the margin that a pair needs
+    follows from the centres, and the margin for a recall is a quantile of the needed margins. No
+    trial search is made.
 
     Parameters
     ----------
@@ -100,7 +97,7 @@ def plan_cells(
         Share of the neighbours to be found.
     workers : Workers
     draw : SampleDraw
-        Of the rows that the centres are learned from.
+        Sample from which the centres are learned.
     """
 
     def plan_with(n_lists: int) -> CellPlan:
@@ -124,7 +121,7 @@ def plan_cells(
 
 
 def _fixed_cost(n_rows: int, n_lists: int) -> float:
-    """Products for each row that finding the centres and the cells takes."""
+    """Products for each row to find the centres and the cells."""
     n_sample = min(n_rows, ROWS_PER_CENTRE * n_lists)
     return sum(count_reach(n_lists)) * (1 + N_ROUNDS * n_sample / n_rows)
 
@@ -135,7 +132,6 @@ def _plan_with(
     needed = _needed_margins(source, known, centres, workers)
     aim = aim_above(target)
     wide = _plan_margin(source, known, centres, needed, aim, workers)
-    # Friends bring more than half of what is missed.
     first = max(0.0, 1 - _LEFT_TO_REFINEMENT * (1 - aim))
     near = _plan_margin(source, known, centres, needed, first, workers)
     return replace(near, without_refinement=wide)
@@ -149,9 +145,9 @@ def _plan_margin(
     share: float,
     workers: Workers,
 ) -> CellPlan:
-    """The margin at which the cells alone find a share of the neighbours, and what it costs."""
+    """The plan with the margin at which the cells alone find a share of the neighbours."""
     margin = float(np.quantile(needed, share, method="higher"))
-    pairs, probes = _foretell(source, known, centres, margin, workers)
+    pairs, probes = _predict_work(source, known, centres, margin, workers)
     cost = pairs + _fixed_cost(len(source), len(centres))
     return CellPlan(centres, margin, pairs, probes, cost, needed)
 
@@ -159,7 +155,7 @@ def _plan_margin(
 def widen_cells(
     source: RowSource, known: KnownRows, cells: CellPlan, share: float, workers: Workers
 ) -> CellPlan:
-    """The same cells, looked into as far as it takes to find a share of the neighbours by them.
+    """The same cells with a margin at which they alone find a share of the neighbours.
 
     Parameters
     ----------
@@ -168,7 +164,7 @@ def widen_cells(
         The sample that the plan was made with.
     cells : CellPlan
     share : float
-        Where it is as much as the search aims for, the plan without friends is given.
+        If it needs the margin of the plan without refinement, that plan is returned.
     workers : Workers
     """
     wide = cells.without_refinement
@@ -178,14 +174,14 @@ def widen_cells(
     return wide or wider
 
 
-def _foretell(
+def _predict_work(
     source: RowSource, known: KnownRows, centres: Centres, margin: float, workers: Workers
 ) -> tuple[float, float]:
-    """Rows that a row is compared with and cells it looks into, on average, with a margin."""
-    looked = find_probes(RowSource(source.take(known.rows)), centres, margin, None, workers)
-    rows_met = centres.share[looked.home].sum() + centres.share[looked.cell].sum()
+    """Mean numbers of rows that a row is compared with and of cells that it probes."""
+    probes = find_probes(RowSource(source.take(known.rows)), centres, margin, None, workers)
+    rows_met = centres.share[probes.home].sum() + centres.share[probes.cell].sum()
     pairs = float(rows_met / len(known.rows) * len(source))
-    return pairs, 1 + len(looked.row) / len(known.rows)
+    return pairs, 1 + len(probes.row) / len(known.rows)
 
 
 def _needed_margins(
@@ -204,7 +200,7 @@ def _needed_margins(
         from_here[~centres.reaches(own.coarse[at], other.home)] = np.inf
         from_there = other.cosine - _dot(there, centres.point[own.home[at]])
         from_there[~centres.reaches(other.coarse, own.home[at])] = np.inf
-        # A row finds those of its own cell without looking further.
+        # Rows of one cell find each other with any margin.
         needed[pairs] = np.maximum(np.minimum(from_here, from_there), 0)
     return needed
 
@@ -217,7 +213,7 @@ def _dot(left: FloatArray, right: FloatArray) -> FloatArray:
 def search_cells(
     joiner: Joiner, cells: CellPlan, plan: BlockPlan, *, beyond: float | None = None
 ) -> Iterator[int]:
-    """Fill the lists of the joiner with near rows, most of them the nearest.
+    """Fill the lists of the joiner approximately.
 
     Parameters
     ----------
@@ -225,18 +221,18 @@ def search_cells(
     cells : CellPlan
     plan : BlockPlan
     beyond : float, optional
-        The margin of an earlier search with the same cells, whose lists these are. What it looked
-        into is left out.
+        The margin of an earlier search with the same cells and lists. The cells that it probed are
+        left out.
 
     Yields
     ------
     done : int
-        Pairs compared since the last time, of about ``cells.pairs`` for each row.
+        Pairs compared since the previous yield, of about ``cells.pairs`` for each row.
     """
     n_rows = len(joiner.source)
     step, home = n_rows, None
     if cells.probes * n_rows > plan.pairs:
-        # In two passes, as the cells of all rows must be known before the first looks into one.
+        # In two passes: the cells of all rows must be known before the first row probes one.
         step = max(1, int(plan.pairs / cells.probes))
         home = _find(joiner, cells, -1.0, slice(0, n_rows)).home
     members: list[Index32] = []
@@ -271,7 +267,7 @@ def _start_cells(joiner: Joiner, members: list[Index32], block: int) -> Iterator
 
 
 def _blocks_of(probes: Probes, members: list[Index32], block: int) -> Iterator[Block]:
-    """For each cell, the rows that look into it with the rows of the cell."""
+    """For each cell, blocks of the rows that probe it and the rows of the cell."""
     n_parts = 1 + len(probes.row) // _SORTED_AT_ONCE
     for part in np.array_split(np.arange(len(members)), n_parts):
         first, last = int(part[0]), int(part[-1])
@@ -287,7 +283,7 @@ def _blocks_of(probes: Probes, members: list[Index32], block: int) -> Iterator[B
 
 
 def _fill_gaps(joiner: Joiner) -> None:
-    """Search exactly for the rows that met too few others."""
+    """Search exactly for rows that were compared with too few others."""
     lists = joiner.lists
     rows = np.flatnonzero(lists.column[:, -1] < 0).astype(np.int32)
     if len(rows):

@@ -1,4 +1,4 @@
-"""Cells: the rows around each of some centres, found by spherical k-means on a sample."""
+"""Cells (inverted lists): the rows nearest to each centre, by spherical k-means on a sample."""
 
 from __future__ import annotations
 
@@ -11,22 +11,20 @@ from hilander.arrays.row_source import Index32, RowSource
 from hilander.arrays.rows import BoolArray, FloatArray, IntArray, sort_by_group
 from hilander.engines.threads import Workers
 
-ROWS_PER_CENTRE = 10
-N_ROUNDS = 3
-# Up to this many centres, each row is compared with all of them.
-_FLAT_UP_TO = 512
-# Of more, a row is compared with those in reach, one in this many.
-_ONE_IN_REACH_OF = 3
+ROWS_PER_CENTRE = 10  # rows of the sample; more hardly improve the centres
+N_ROUNDS = 3  # of k-means; later rounds move the centres little
+_FLAT_UP_TO = 512  # centres, up to which each row is compared with all of them
+_ONE_IN_REACH_OF = 3  # with more centres, a row is compared with one in so many
 
 CellArray = npt.NDArray[np.uint16]
 
 
 @dataclass(frozen=True, eq=False)
 class Centres:
-    """Directions that the rows are grouped around, in two steps.
+    """Centres of the cells, searched in two steps.
 
-    A row is compared with the coarse centres first, then with those centres that are in reach of
-    its coarse one. With thousands of centres that is a small part of the work.
+    A row is compared with the coarse centres first, then with the centres in reach of its nearest
+    coarse centre. With thousands of centres this saves most of the comparisons.
 
     Parameters
     ----------
@@ -34,9 +32,9 @@ class Centres:
         Of unit length.
     coarse : ndarray of shape (n_coarse, dim), float32
     reach : ndarray of shape (n_coarse, n_reach)
-        The centres nearest to each coarse one, rising.
+        The centres nearest to each coarse centre, ascending.
     share : ndarray of shape (n_lists,)
-        Share of a sample that is nearest to each centre.
+        Share of the sample that is nearest to each centre.
     """
 
     point: FloatArray
@@ -48,7 +46,7 @@ class Centres:
         return len(self.point)
 
     def reaches(self, coarse: IntArray, cell: CellArray) -> BoolArray:
-        """Whether each cell is in reach of the coarse centre beside it."""
+        """Whether each cell is in reach of the coarse centre of the same place."""
         table = np.zeros((len(self.coarse), len(self)), dtype=bool)
         np.put_along_axis(table, self.reach, True, axis=1)
         return table[coarse, cell]
@@ -56,7 +54,7 @@ class Centres:
 
 @dataclass(frozen=True, eq=False)
 class Probes:
-    """The cells that some consecutive rows belong to and look into.
+    """The cells that consecutive rows belong to, and those that they probe.
 
     Parameters
     ----------
@@ -67,7 +65,7 @@ class Probes:
     cosine : ndarray of shape (n_rows,), float32
         Similarity to that cell's centre.
     row : ndarray of shape (n_pairs,), int32
-        Rows that look into another cell, once for each such cell.
+        Rows that probe another cell, once for each such cell.
     cell : ndarray of shape (n_pairs,), uint16
         That cell.
     """
@@ -80,7 +78,7 @@ class Probes:
 
 
 def count_reach(n_lists: int) -> tuple[int, int]:
-    """How many coarse centres there are, and how many centres each of them reaches."""
+    """Number of coarse centres, and number of centres in reach of each."""
     if n_lists <= _FLAT_UP_TO:
         return 1, n_lists
     n_coarse = 2 ** round(np.log2(2 * np.sqrt(n_lists)))
@@ -90,13 +88,13 @@ def count_reach(n_lists: int) -> tuple[int, int]:
 def learn_centres(sample: FloatArray, n_lists: int, workers: Workers, seed: int) -> Centres:
     """Find centres by spherical k-means.
 
-    The first centres are drawn from the rows, so that there are many where the rows are many.
+    The initial centres are drawn from the rows, so that dense regions get many.
 
     Parameters
     ----------
     sample : ndarray of shape (n_sample, dim), float32
     n_lists : int
-        At most 65,536 and as many as there are rows.
+        At most 65,536, and at most the number of rows.
     workers : Workers
     seed : int
     """
@@ -112,13 +110,13 @@ def learn_centres(sample: FloatArray, n_lists: int, workers: Workers, seed: int)
 
 
 def _link(point: FloatArray, coarse: FloatArray, n_reach: int) -> Centres:
-    """Find which centres are in reach of which coarse ones."""
+    """Find the centres in reach of each coarse centre."""
     reach = np.argpartition(-(coarse @ point.T), n_reach - 1, axis=1)[:, :n_reach]
     return Centres(point, coarse, np.sort(reach, axis=1), np.zeros(len(point)))
 
 
 def _learn(source: RowSource, centres: Centres, workers: Workers) -> Centres:
-    """Move each centre to the middle of the rows nearest to it, a few times."""
+    """Move each centre to the mean direction of the rows nearest to it, `N_ROUNDS` times."""
     from scipy.sparse import csr_matrix
 
     sample, n_lists = source.features, len(centres)
@@ -127,7 +125,7 @@ def _learn(source: RowSource, centres: Centres, workers: Workers) -> Centres:
         belongs = (np.ones(len(home), dtype=np.float32), (home, np.arange(len(home))))
         total = csr_matrix(belongs, shape=(n_lists, len(home))) @ sample
         length = np.linalg.norm(total, axis=1, keepdims=True)
-        # A centre that nobody is near to stays where it is.
+        # A centre without rows stays where it is.
         point = np.where(length > 0, total / np.maximum(length, 1e-12), centres.point)
         centres = _link(point.astype(np.float32), centres.coarse, centres.reach.shape[1])
     return replace(centres, share=np.bincount(home, minlength=n_lists) / len(home))
@@ -142,20 +140,20 @@ def find_probes(
     *,
     beyond: float | None = None,
 ) -> Probes:
-    """Find the cell of each row, and the others whose centre is hardly less similar.
+    """Find the cell of each row, and other cells whose centre is hardly less similar.
 
     Parameters
     ----------
     source : RowSource
     centres : Centres
     margin : float
-        A row looks into the cells in reach whose centre's cosine is within the margin of the best
-        one's; below 0 it looks into none.
+        A row probes the cells in reach whose centre has a cosine within the margin of the best
+        cosine. With a margin below 0 it probes none.
     rows : slice or None
-        The rows to do this for; None for all.
+        None for all rows.
     workers : Workers
     beyond : float, optional
-        A smaller margin: the cells within it are left out, for they were looked into before.
+        A smaller margin. The cells within it were probed before and are left out.
     """
     rows = slice(0, len(source)) if rows is None else rows
     coarse = _nearest_coarse(source, centres.coarse, rows, workers)
@@ -164,7 +162,7 @@ def find_probes(
     home = np.empty(len(coarse), dtype=np.uint16)
     best = np.empty(len(coarse), dtype=np.float32)
 
-    def look(piece: tuple[int, Index32]) -> tuple[Index32, CellArray]:
+    def probe(piece: tuple[int, Index32]) -> tuple[Index32, CellArray]:
         number, places = piece
         reach = centres.reach[number]
         cosine = source.take(places + np.int32(rows.start)) @ centres.point[reach].T
@@ -184,7 +182,7 @@ def find_probes(
         for number in range(len(centres.coarse))
         for at in range(starts[number], starts[number + 1], step)
     )
-    row, cell = zip(*workers.map(look, pieces), strict=True)
+    row, cell = zip(*workers.map(probe, pieces), strict=True)
     return Probes(coarse, home, best, np.concatenate(row), np.concatenate(cell))
 
 
@@ -196,16 +194,16 @@ def _nearest_coarse(
         return np.zeros(rows.stop - rows.start, dtype=np.int64)
     step = max(1, workers.product // len(coarse))
 
-    def look(start: int) -> IntArray:
+    def find_nearest(start: int) -> IntArray:
         points = source.block(start, min(start + step, rows.stop))
         nearest: IntArray = (points @ coarse.T).argmax(axis=1)
         return nearest
 
-    return np.concatenate(workers.map(look, range(rows.start, rows.stop, step)))
+    return np.concatenate(workers.map(find_nearest, range(rows.start, rows.stop, step)))
 
 
 def sort_by_cell(cells: CellArray, n_lists: int) -> tuple[Index32, IntArray]:
-    """Places of the entries of each cell, cell by cell, and where each cell begins.
+    """Sort entries by cell: their places, cell by cell, and where each cell begins.
 
     Returns
     -------

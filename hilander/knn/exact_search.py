@@ -13,7 +13,7 @@ from hilander.knn.block_join import Block, Joiner
 def search_exactly(joiner: Joiner, block: int) -> Iterator[int]:
     """Fill the lists of the joiner with the most similar rows of each row.
 
-    A product of two blocks serves the rows of both, so each pair is computed once.
+    The product of two blocks updates the rows of both, so each pair is computed once.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def search_exactly(joiner: Joiner, block: int) -> Iterator[int]:
     Yields
     ------
     done : int
-        Pairs compared since the last time, of about `n_exact_pairs`.
+        Pairs compared since the previous yield, of about `n_exact_pairs`.
     """
     rows = cut_rows(np.arange(len(joiner.source), dtype=np.int32), block)
     yield from joiner.start(rows)
@@ -32,19 +32,19 @@ def search_exactly(joiner: Joiner, block: int) -> Iterator[int]:
 
 
 def n_exact_pairs(n_rows: int, block: int) -> int:
-    """Pairs that `search_exactly` compares, within a block twice."""
+    """Number of pairs that `search_exactly` compares; those within a block count twice."""
     return n_rows * (n_rows + min(n_rows, block)) // 2
 
 
 def cut_rows(rows: Index32, block: int) -> list[Index32]:
-    """Cut rows into nearly equal pieces of at most `block`."""
+    """Cut rows into nearly equal blocks of at most `block` rows."""
     return np.array_split(rows, -(-len(rows) // block)) if len(rows) else []
 
 
 def pairs_of_blocks(rows: list[Index32]) -> Iterator[Block]:
-    """Every two of the pieces once, near ones first.
+    """Every pair of blocks once, neighbouring blocks first.
 
-    Row by row the lists of all pieces grow together, which keeps the candidates few.
+    In this order all lists fill at the same rate, which keeps the number of candidates small.
     """
     for offset in range(1, len(rows)):
         for first in range(len(rows) - offset):

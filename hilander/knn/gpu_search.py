@@ -1,4 +1,4 @@
-"""Exact search on graphics cards, where faiss was built for them."""
+"""Exact search on GPUs, if the installed faiss supports them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 from hilander.arrays.row_source import RowSource
 from hilander.knn.nearest_lists import NearestLists
 
-_LONGEST_LIST = 2_048  # faiss finds no more on a card
-_BLOCK = 16_384
+_LONGEST_LIST = 2_048  # neighbours; the limit of faiss on a GPU
+_BLOCK = 16_384  # rows of a query; bounds memory
 
 
 def can_search_on_gpu(count: int) -> bool:
-    """Whether faiss sees a graphics card that can find `count` neighbours."""
+    """Whether faiss has a GPU that can find `count` neighbours."""
     import faiss
 
-    see_cards = getattr(faiss, "get_num_gpus", None)
-    return see_cards is not None and see_cards() > 0 and count < _LONGEST_LIST
+    count_gpus = getattr(faiss, "get_num_gpus", None)
+    return count_gpus is not None and count_gpus() > 0 and count < _LONGEST_LIST
 
 
 def search_on_gpu(source: RowSource, lists: NearestLists) -> Iterator[int]:
@@ -28,12 +28,12 @@ def search_on_gpu(source: RowSource, lists: NearestLists) -> Iterator[int]:
     Yields
     ------
     done : int
-        Rows done since the last time.
+        Rows done since the previous yield.
 
     Raises
     ------
     RuntimeError
-        From faiss: the rows do not fit the memory of the cards.
+        From faiss: the rows do not fit the memory of the GPUs.
     """
     import faiss
 
@@ -46,7 +46,9 @@ def search_on_gpu(source: RowSource, lists: NearestLists) -> Iterator[int]:
         points = np.ascontiguousarray(source.block(start, rows[-1] + 1))
         value, column = index.search(points, lists.count + 1)
         itself = column == rows[:, None]
-        itself[~itself.any(axis=1), -1] = True  # among many copies it may not be there
+        itself[~itself.any(axis=1), -1] = (
+            True  # among many equal rows the row itself may be missing
+        )
         lists.value[rows] = value[~itself].reshape(len(rows), -1)
         lists.column[rows] = column[~itself].reshape(len(rows), -1)
         yield len(rows)

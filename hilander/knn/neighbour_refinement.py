@@ -1,4 +1,4 @@
-"""Pairs one by one: neighbours of neighbours, or others that a search should not miss."""
+"""Refinement by neighbours: compare single pairs, such as neighbours of neighbours."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from hilander.arrays.row_source import Index32
 from hilander.knn.block_join import Joiner
 from hilander.knn.nearest_lists import Candidates
 
-# Of the best so many neighbours the lists are looked at; those of the others bring little.
-_REFINE = 6
+_REFINE = 6  # best neighbours whose lists are searched; the lists of later ones add little
 
 
 def refine_by_neighbours(joiner: Joiner) -> Iterator[int]:
@@ -26,20 +25,20 @@ def refine_by_neighbours(joiner: Joiner) -> Iterator[int]:
     Yields
     ------
     done : int
-        Rows done since the last time.
+        Rows done since the previous yield.
     """
     n_rows, count = joiner.lists.column.shape
     per_row = min(_REFINE, count) * count * joiner.source.dim
     step = max(1, joiner.workers.product // per_row)
 
-    def ask(start: int) -> Candidates:
-        return _compare(joiner, slice(start, min(start + step, n_rows)))
+    def compare(start: int) -> Candidates:
+        return _compare_block(joiner, slice(start, min(start + step, n_rows)))
 
     some = step * joiner.batch
     for first in range(0, n_rows, some):
         last = min(first + some, n_rows)
-        # All of a batch see the same lists: who is quicker must not matter.
-        joiner.merge(joiner.workers.map(ask, range(first, last, step)))
+        # All blocks of a batch read the same lists, so the order of the threads has no effect.
+        joiner.merge(joiner.workers.map(compare, range(first, last, step)))
         yield last - first
 
 
@@ -50,7 +49,7 @@ def compare_pairs(joiner: Joiner, pairs: csr_matrix) -> None:
     ----------
     joiner : Joiner of n_rows rows
     pairs : csr_matrix of shape (n_rows, n_rows)
-        Symmetric; an entry is a pair, whatever its value.
+        Symmetric; every entry is a pair, its value is not used.
     """
     row = np.repeat(np.arange(pairs.shape[0], dtype=np.int32), np.diff(pairs.indptr))
     once = np.flatnonzero(row < pairs.indices)
@@ -58,20 +57,20 @@ def compare_pairs(joiner: Joiner, pairs: csr_matrix) -> None:
     step = max(1, joiner.workers.product // joiner.source.dim)
 
     def compare(start: int) -> Candidates:
-        return _weigh(joiner, row[start : start + step], column[start : start + step])
+        return _compare_pairs(joiner, row[start : start + step], column[start : start + step])
 
     starts = range(0, len(row), step)
     for first in range(0, len(starts), joiner.batch):
         joiner.merge(joiner.workers.map(compare, starts[first : first + joiner.batch]))
 
 
-def _compare(joiner: Joiner, rows: slice) -> Candidates:
-    """What a block of rows finds, for itself and for those it was compared with."""
-    return _weigh(joiner, *_strangers(joiner.lists.column, rows))
+def _compare_block(joiner: Joiner, rows: slice) -> Candidates:
+    """Candidates from a block of rows, for its own lists and those of the compared rows."""
+    return _compare_pairs(joiner, *_unlisted_pairs(joiner.lists.column, rows))
 
 
-def _weigh(joiner: Joiner, row: Index32, column: Index32) -> Candidates:
-    """Those of the pairs that the list of either row has a place for."""
+def _compare_pairs(joiner: Joiner, row: Index32, column: Index32) -> Candidates:
+    """Candidates from pairs: those better than the last entry of the list of either row."""
     source, floor = joiner.source, joiner.lists.floor
     value = np.einsum("id,id->i", source.take(row), source.take(column))
     for_row, for_column = value > floor[row], value > floor[column]
@@ -82,8 +81,8 @@ def _weigh(joiner: Joiner, row: Index32, column: Index32) -> Candidates:
     )
 
 
-def _strangers(listed: Index32, rows: slice) -> tuple[Index32, Index32]:
-    """Pairs of a row and a neighbour of its neighbours that it does not list, each once."""
+def _unlisted_pairs(listed: Index32, rows: slice) -> tuple[Index32, Index32]:
+    """Pairs of a row and a neighbour of its neighbours that its list does not have, each once."""
     own = listed[rows]
     itself = np.arange(rows.start, rows.stop, dtype=np.int32)[:, None]
     theirs = np.sort(listed[own[:, :_REFINE]].reshape(len(own), -1), axis=1)

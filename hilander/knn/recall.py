@@ -1,4 +1,4 @@
-"""Exact neighbours of a few rows, and what share of them a search found."""
+"""Recall of a search: exact neighbours of a few rows, and the share of them it found."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from hilander.arrays.row_source import Index32, RowSource
-from hilander.arrays.rows import FloatArray, IntArray
+from hilander.arrays.rows import FloatArray
 from hilander.engines.threads import Workers
 from hilander.knn.nearest_lists import Candidates, NearestLists
 
-_ROWS = 1_024
-# Blocks between two updates of the lists; a number of its own, whatever the number of workers.
-_BATCH = 8
-# Similarities of one pair computed in different orders differ by less.
-_ROUNDING = 1e-5
-# Share of what may be missed that a search leaves unused, for the sample is one of many.
-_CAUTION = 0.1
+_ROWS = 1_024  # rows of a block of the product with all rows
+_BATCH = 8  # blocks between two updates; fixed, so that results do not depend on the workers
+_ROUNDING = 1e-5  # above the difference of one cosine summed in two orders
+_CAUTION = 0.1  # share of the permitted misses left unused, since the recall of a sample varies
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +24,10 @@ class KnownRows:
     Parameters
     ----------
     rows : ndarray of shape (n_known,), int32
-        Rising.
+        Ascending.
     neighbours : ndarray of shape (n_known, k), int32
     affinity : ndarray of shape (n_known, k), float32
-        Falling.
+        Descending.
     """
 
     rows: Index32
@@ -39,18 +36,18 @@ class KnownRows:
 
 
 def aim_above(target: float) -> float:
-    """The recall to aim for on a sample, a little above the one that all rows shall have."""
+    """The recall to reach on a sample: a little above the target for all rows."""
     return target + _CAUTION * (1 - target)
 
 
 def sample_rows(n_rows: int, size: int, seed: int) -> Index32:
-    """Draw rows without repeats, in rising order."""
+    """Draw rows without repeats, in ascending order."""
     rng = np.random.default_rng(seed)
     return np.sort(rng.choice(n_rows, min(size, n_rows), replace=False)).astype(np.int32)
 
 
 def search_rows(source: RowSource, rows: Index32, k: int, workers: Workers) -> KnownRows:
-    """Find the exact k nearest of some rows among all.
+    """Find the exact k nearest neighbours of some rows among all rows.
 
     Parameters
     ----------
@@ -73,11 +70,11 @@ def search_rows(source: RowSource, rows: Index32, k: int, workers: Workers) -> K
 def _search_some(
     source: RowSource, rows: Index32, first: int, lists: NearestLists, workers: Workers
 ) -> None:
-    """Fill the lists `first` and following, of rows few enough for one block."""
+    """Fill the lists from number `first` on, for at most `_ROWS` rows."""
     points = source.take(rows)
     width = max(1, workers.product // len(rows))
 
-    def look(start: int) -> Candidates:
+    def compare(start: int) -> Candidates:
         cosine = points @ source.block(start, min(start + width, len(source))).T
         inside = np.flatnonzero((rows >= start) & (rows < start + width))
         cosine[inside, rows[inside] - start] = -np.inf  # a row is not its own neighbour
@@ -85,20 +82,20 @@ def _search_some(
         return Candidates(found.row + np.int32(first), found.column + np.int32(start), found.value)
 
     starts = range(0, len(source), width)
-    # The first block alone: everything is promising until the lists hold something.
+    # The first block alone: until the lists are filled, every pair is a candidate.
     batches = [starts[:1], *(starts[at : at + _BATCH] for at in range(1, len(starts), _BATCH))]
     for batch in batches:
-        lists.merge(Candidates.gather(workers.map(look, batch)))
+        lists.merge(Candidates.gather(workers.map(compare, batch)))
 
 
 def _pick(cosine: FloatArray, floor: FloatArray, count: int) -> Candidates:
-    """Give the best entries of each row of a matrix, at least those that exceed the row's floor."""
+    """Candidates of each row of a matrix: all entries above the floor, or the best `count`."""
     n_columns = cosine.shape[1]
     if n_columns > count and np.isneginf(floor).any():
         column = np.argpartition(cosine, n_columns - count, axis=1)[:, -count:].ravel()
         row = np.repeat(np.arange(len(cosine)), count)
     else:
-        # Of the raveled mask: numpy finds what is true in one dimension many times faster.
+        # On the raveled mask: flatnonzero is many times faster than nonzero in two dimensions.
         row, column = np.divmod(np.flatnonzero((cosine > floor[:, None]).ravel()), n_columns)
     return Candidates(row.astype(np.int32), column.astype(np.int32), cosine[row, column])
 
@@ -106,13 +103,13 @@ def _pick(cosine: FloatArray, floor: FloatArray, count: int) -> Candidates:
 def measure_recall(known: KnownRows, affinity: FloatArray) -> float:
     """Share of the exact neighbours of the known rows that a search found.
 
-    Counted by similarity: one as near as the last exact neighbour is as good as it.
+    Counted by similarity: a row as similar as the last exact neighbour counts as found.
 
     Parameters
     ----------
     known : KnownRows
     affinity : ndarray of shape (n_rows, k), float32
-        Similarity of what was found for every row.
+        Similarity of the neighbours found for every row.
 
     Returns
     -------
@@ -120,17 +117,3 @@ def measure_recall(known: KnownRows, affinity: FloatArray) -> float:
     """
     needed = known.affinity[:, -1:] - _ROUNDING
     return float((affinity[known.rows] >= needed).mean())
-
-
-def share_found(found: IntArray, exact: IntArray) -> float:
-    """Share of the exact neighbours that are among those found, by index.
-
-    Parameters
-    ----------
-    found, exact : ndarray of shape (n_rows, k)
-
-    Returns
-    -------
-    share : float, in [0, 1]
-    """
-    return float((exact[:, :, None] == found[:, None, :]).any(axis=2).mean())

@@ -1,4 +1,4 @@
-"""k-NN search: one function in, a graph out, so that the engine behind it can change."""
+"""The k-NN search: `build_knn_graph` chooses exact search, search by cells, or a GPU."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from hilander.arrays.row_source import RowSource
 from hilander.arrays.rows import FloatArray, IntArray, drop_pages
-from hilander.embeddings.equal_rows import EqualRows, expand_equal_rows, find_equal_rows
+from hilander.embeddings.equal_rows import EqualRows, expand_neighbours, find_equal_rows
 from hilander.engines.threads import Workers, open_workers
 from hilander.errors import GraphError
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
@@ -30,21 +30,16 @@ from hilander.knn.neighbour_refinement import compare_pairs, refine_by_neighbour
 from hilander.knn.recall import KnownRows, aim_above, measure_recall, sample_rows, search_rows
 from hilander.knn.search_progress import SearchProgress
 
-# Candidates beyond k: their similarity is computed once more, in a fixed order of summation, and
-# may then change places with the last of the k.
+# Candidates beyond k. Their similarity is computed again, in a fixed order of summation, after
+# which they may replace the last of the k.
 _SPARE = 2
-# Below this many rows a second thread costs more than it brings.
-_ALONE_BELOW = 2_048
-_QUIET_BELOW = 50_000
-# Cells are quicker from some 12,000 rows on; up to this many, being exact costs a few seconds.
-_EXACT_UP_TO = 30_000
-_SAMPLE = 1_024
-# Cells are used if they need at most this share of the products of an exact search.
-_DEAREST_CELLS = 0.8
-# Rounds among the neighbours of neighbours, before the cells must reach the recall by themselves.
-_MOST_ROUNDS = 3
-# Of what friends brought in a round, the next one is trusted to bring so much less.
-_CAUTIOUS = 0.9
+_ALONE_BELOW = 2_048  # rows; a second thread costs more than it saves
+_QUIET_BELOW = 50_000  # rows; a search without a progress bar takes seconds
+_EXACT_UP_TO = 30_000  # rows; cells are faster from 12,000 on, but exact search takes seconds
+_SAMPLE = 1_024  # rows whose exact neighbours are found, to measure the recall
+_DEAREST_CELLS = 0.8  # share of the products of an exact search that cells may need at most
+_MOST_ROUNDS = 3  # of refinement by neighbours, before the cells alone must reach the recall
+_CAUTION = 0.9  # share of the gain of one refinement that is expected of the next
 
 
 @dataclass(frozen=True)
@@ -71,13 +66,13 @@ def build_knn_graph(
 ) -> KnnGraph:
     """Find the k nearest neighbours of every row by cosine.
 
-    A row is never its own neighbour, even when others equal it; neighbours are ordered by affinity
-    and, where affinities are equal, by index.
+    A row is never its own neighbour, even if it equals others. Neighbours are ordered by affinity
+    and, with equal affinities, by index.
 
     Parameters
     ----------
     features : ndarray of shape (n_nodes, dim), float32 or float16, also a mapped file
-        L2-normalised rows. No second copy of them is made.
+        L2-normalised rows. They are not copied.
     k : int
         Number of neighbours, the node itself not counted.
     verbose : bool
@@ -88,38 +83,38 @@ def build_knn_graph(
     memory : float, optional
         Bytes that the search may take beyond the features.
     seed : int
-        Of the sample and the lists.
-    friends : bool
-        Leave the last neighbours to be found among neighbours of neighbours. That saves work
-        where rows come in groups, and costs where they do not.
+        Of the sample and of the centres of the cells.
+    refine : bool
+        Find the last neighbours among neighbours of neighbours. This saves work if the rows form
+        clusters, and costs work if they do not.
     progress : SearchProgress, optional
-        A `KeptSearch` goes on from where an earlier one with the same arguments was killed.
+        A `StoredSearch` continues an interrupted search with the same arguments.
     pairs : csr_matrix of shape (n_nodes, n_nodes), optional
-        Symmetric; an approximate search with friends shall not miss these pairs. Rows that have
-        copies do without.
+        Symmetric. An approximate search that refines compares these pairs in any case. Ignored if
+        some rows are equal.
 
     Returns
     -------
     graph : KnnGraph of n_nodes nodes
-        Its `search` says how it was found, and the recall that was measured.
+        Its `search` reports the method and the measured recall.
 
     Raises
     ------
     GraphError
-        k is too large, the recall means nothing, or the memory is too small.
+        k is too large, the recall is not a share, or the memory is too small.
     """
     check_k(k, len(features))
     if not 0 < recall <= 1:
         raise GraphError(f"recall={recall!r} is not a share; use a number above 0, at most 1")
     started = perf_counter()
     source = RowSource(features)
-    copies = find_equal_rows(source.features)
-    if copies is not None:
-        source = RowSource(features, copies.first)
+    equal = find_equal_rows(source.features)
+    if equal is not None:
+        source = RowSource(features, equal.first)
     width = min(k, len(source) - 1)
     plan = plan_blocks(len(source), source.dim, width + _SPARE, memory)
     progress = progress or SearchProgress()
-    pairs = pairs if copies is None else None  # they are of rows, not of distinct rows
+    pairs = pairs if equal is None else None  # they are pairs of rows, not of distinct rows
     options = _SearchOptions(
         recall, seed, verbose and len(source) > _QUIET_BELOW, refine, progress, pairs
     )
@@ -129,8 +124,8 @@ def build_knn_graph(
     del lists
     if known is not None:
         report = replace(report, recall=measure_recall(known, affinity))
-    if copies is not None:
-        neighbours, affinity = _write_out_copies(source, copies, neighbours, affinity, k)
+    if equal is not None:
+        neighbours, affinity = _expand_equal_rows(source, equal, neighbours, affinity, k)
     drop_pages(features)
     report = replace(report, seconds=perf_counter() - started)
     return KnnGraph(neighbours, affinity, report)
@@ -142,38 +137,18 @@ def check_k(k: int, n_nodes: int) -> None:
         raise GraphError(f"k={k} is not a number of neighbours; use k >= 1")
     if k >= n_nodes:
         most = max(n_nodes - 1, 0)
-        advice = f"use k <= {most}" if most else "give more embeddings"
-        raise GraphError(f"k={k} needs {k + 1} embeddings, got only {n_nodes}; {advice}")
-
-
-def edge_affinity(features: npt.NDArray[Any], neighbours: IntArray) -> FloatArray:
-    """Cosine of each edge, summed in one fixed order so that equal rows give equal values.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_nodes, dim)
-        L2-normalised rows.
-    neighbours : ndarray of shape (n_nodes, k)
-
-    Returns
-    -------
-    affinity : ndarray of shape (n_nodes, k), in [-1, 1]
-    """
-    source = RowSource(features)
-    affinity = np.empty(neighbours.shape, dtype=np.float32)
-    for rows in edge_blocks(len(neighbours), neighbours.shape[1] * features.shape[1]):
-        affinity[rows] = _block_affinity(source, rows, neighbours[rows])
-    return affinity
+        fix = f"use k <= {most}" if most else "give more embeddings"
+        raise GraphError(f"k={k} needs {k + 1} embeddings, got only {n_nodes}; {fix}")
 
 
 def _search(
     source: RowSource, width: int, workers: Workers, plan: BlockPlan, options: _SearchOptions
 ) -> tuple[NearestLists, SearchReport, KnownRows | None]:
-    """Fill lists of candidates by the cheapest way, and say which that was."""
+    """Fill the lists by the cheapest method; the sample is returned if one was drawn."""
     count = min(width + _SPARE, len(source) - 1)
     lists = NearestLists(len(source), count)
     if len(source) > _EXACT_UP_TO and can_search_on_gpu(count):
-        # A card too small for the rows is as good as none.
+        # The rows do not fit the memory of the GPU: search on the processor.
         with suppress(RuntimeError):
             _follow(search_on_gpu(source, lists), len(source), options)
             return lists, SearchReport("gpu"), None
@@ -198,13 +173,13 @@ def _search(
 def _search_cells(
     joiner: Joiner, cells: CellPlan, plan: BlockPlan, known: KnownRows, options: _SearchOptions
 ) -> float:
-    """Search by cells, then among friends; the number of cells that a row looked into."""
+    """Search by cells, then refine by neighbours; returns the mean number of cells a row probed."""
     n_rows, width = len(joiner.source), known.neighbours.shape[1]
     _follow(search_cells(joiner, cells, plan), int(cells.pairs * n_rows), options)
     wide = cells.without_refinement
     if wide is None:
         return cells.probes
-    # From here on nothing is kept: taken up again, a search does all of this anew.
+    # Progress is not stored from here on: a continued search repeats all of this.
     joiner = replace(joiner, progress=SearchProgress())
     if options.pairs is not None:
         compare_pairs(joiner, options.pairs)
@@ -217,30 +192,30 @@ def _search_cells(
             return cells.probes
         share = (share + aim) / 2 if share else _share_for_cells(before, recall, aim)
         wider = widen_cells(joiner.source, known, cells, share, joiner.workers)
-        _look_further(joiner, cells, wider, plan, options)
+        _search_wider(joiner, cells, wider, plan, options)
         cells = wider
         if cells is wide:
             return wide.probes
-    _look_further(joiner, cells, wide, plan, options)
+    _search_wider(joiner, cells, wide, plan, options)
     return wide.probes
 
 
 def _share_for_cells(before: float, after: float, aim: float) -> float:
-    """What the cells must find so that friends, who brought this much before, bring the rest."""
+    """Share that the cells must find so that the next refinement is expected to reach the aim."""
     still_missed = (1 - after) / max(1 - before, 1e-9)
-    return 1 - _CAUTIOUS * (1 - aim) / max(still_missed, 1e-9)
+    return 1 - _CAUTION * (1 - aim) / max(still_missed, 1e-9)
 
 
-def _look_further(
+def _search_wider(
     joiner: Joiner, cells: CellPlan, wider: CellPlan, plan: BlockPlan, options: _SearchOptions
 ) -> None:
-    """Look into those cells of a wider plan that are beyond the cells looked into."""
+    """Search the cells of a wider plan that the present plan did not probe."""
     n_more = int(max(0.0, wider.pairs - cells.pairs) * len(joiner.source))
     _follow(search_cells(joiner, wider, plan, beyond=cells.margin), n_more, options)
 
 
 def _follow(steps: Iterable[int], total: int, options: _SearchOptions) -> None:
-    """Go through the steps of a search, drawing a bar where one is wished for."""
+    """Run the steps of a search, with a progress bar if `verbose`."""
     hide = None if options.verbose else True
     with tqdm(total=total, desc="search", unit="", unit_scale=True, disable=hide) as bar:
         for done in steps:
@@ -250,7 +225,7 @@ def _follow(steps: Iterable[int], total: int, options: _SearchOptions) -> None:
 def _settle(
     source: RowSource, lists: NearestLists, width: int, workers: Workers
 ) -> tuple[IntArray, FloatArray]:
-    """Order the candidates by a similarity that does not depend on blocks, and cut to width."""
+    """Keep the best `width` candidates, by a similarity that does not depend on blocks."""
     neighbours = np.empty((len(source), width), dtype=np.int64)
     affinity = np.empty((len(source), width), dtype=np.float32)
 
@@ -272,12 +247,12 @@ def _block_affinity(source: RowSource, rows: slice, neighbours: npt.NDArray[Any]
     return np.clip(affinity, -1.0, 1.0, out=affinity)
 
 
-def _write_out_copies(
-    source: RowSource, copies: EqualRows, neighbours: IntArray, affinity: FloatArray, k: int
+def _expand_equal_rows(
+    source: RowSource, equal: EqualRows, neighbours: IntArray, affinity: FloatArray, k: int
 ) -> tuple[IntArray, FloatArray]:
-    """Turn neighbours among distinct rows into neighbours among all of them."""
+    """Neighbours of all rows, from the neighbours of the distinct rows."""
     itself = np.arange(len(source))[:, None]
     own = np.empty((len(source), 1), dtype=np.float32)
     for rows in edge_blocks(len(source), source.dim):
         own[rows] = _block_affinity(source, rows, itself[rows])
-    return expand_equal_rows(copies, np.hstack([itself, neighbours]), np.hstack([own, affinity]), k)
+    return expand_neighbours(equal, np.hstack([itself, neighbours]), np.hstack([own, affinity]), k)

@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 
+from hilander.embeddings.equal_rows import merge_equal_rows
 from hilander.graph.knn_graph import KnnGraph
 from hilander.hierarchy.budget import Load, MemoryPlan, measure_load, plan_memory
-from hilander.hierarchy.equal_points import merge_equal_points, restore_equal_points
+from hilander.hierarchy.equal_points import restore_equal_points
 from hilander.hierarchy.levels import LevelStep, walk_levels
 from hilander.hierarchy.rules import Rules, resolve_rules
 from hilander.hierarchy.work import Work
@@ -123,8 +124,9 @@ def walk_points(
         The settings are checked at once; each level is computed when it is asked for.
     """
     method = find_method(settings.method)
-    merges = method.merges_equal_rows and graph is None
-    points, equal = merge_equal_points(points, keep=not merges)
+    equal = None
+    if method.merges_equal_rows and graph is None:
+        points, equal = merge_equal_rows(points)
     folder = None if work is None else work.folder
     plan = plan_run(model, points, settings, graph, may_map=folder is not None)
     score = method.make_scorer(model.network, plan.rules, settings.device, plan.memory.score)

@@ -46,7 +46,6 @@ def write_model_folder(stored: ModelFolder, folder: Path, version: str) -> None:
     description = {
         "hilander": version,
         "n_features": model.n_features,
-        "normalise": getattr(preparation, "normalise", True),
         "is_metric": getattr(preparation, "is_metric", False),
         "whitens_each_set": getattr(preparation, "whitens_each_set", True),
         "rules": asdict(model.rules),
@@ -84,7 +83,7 @@ def read_model_folder(folder: Path) -> ModelFolder:
             summary=described["training"],
             n_features=None if n_features is None else int(n_features),
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise ModelError(f"{source} is not a model of this version ({error})") from error
     return ModelFolder(model, parameters)
 
@@ -120,7 +119,6 @@ def _read_preparation(
     old_name = described.get("whitens_own", False)  # of version 0.1; still earlier it was absent
     return Preparation(
         stored.arrays.get("mean"),
-        bool(described["normalise"]),
         stored.arrays.get("transform"),
         is_metric=bool(described.get("is_metric", False)),
         whitens_each_set=bool(described.get("whitens_each_set", old_name)),

@@ -65,7 +65,7 @@ def resolve_preparation(
     chosen = model.preparation
     if isinstance(chosen, PerSetPreparation):
         learned = learn_preparation(points, chosen.centre)
-        chosen = replace(learned, own=True, whitens_each_set=whiten is not False)
+        chosen = replace(learned, per_set=True, whitens_each_set=whiten is not False)
     if chosen.whitens_each_set and chosen.transform is None:
         wanted = whiten is True or not own_graph
         if wanted and points.shape[1] <= MOST_FEATURES:

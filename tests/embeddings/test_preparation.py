@@ -5,7 +5,7 @@ from hilander.embeddings.preparation import (
     Preparation,
     check_varied,
     learn_preparation,
-    mean_pair_cosine,
+    measure_cone,
 )
 from hilander.embeddings.validation import as_embeddings
 from hilander.errors import EmbeddingError, SettingError
@@ -29,7 +29,7 @@ def test_prepared_rows_have_unit_length_at_any_scale(scale, centre):
     np.testing.assert_allclose(np.linalg.norm(prepared, axis=1), 1, atol=1e-6)
 
 
-def test_the_length_of_rows_does_not_matter():
+def test_the_length_of_rows_does_not_change_the_result():
     features, _ = cone()
     lengths = np.random.default_rng(1).uniform(0.1, 10, size=(len(features), 1))
     scaled = (features * lengths).astype(np.float32)
@@ -47,24 +47,15 @@ def test_centring_is_normalise_subtract_normalise():
     )
 
 
-def test_without_normalising_only_the_mean_of_the_rows_is_subtracted():
-    features, _ = cone()
-    preparation = learn_preparation(features, True, normalise=False)
-    np.testing.assert_allclose(
-        preparation.apply(features), features - features.mean(axis=0), atol=1e-5
-    )
-    np.testing.assert_array_equal(Preparation(None, False).apply(features), features)
-
-
-def test_blocks_do_not_show_in_the_result(monkeypatch):
+def test_the_result_does_not_depend_on_the_block_size(monkeypatch):
     features, labels = cone()
     whole = learn_preparation(features, labels=labels)
-    prepared, cosine = whole.apply(features), mean_pair_cosine(features, labels)
+    prepared, cosine = whole.apply(features), measure_cone(features, labels).pair_cosine
     monkeypatch.setattr("hilander.arrays.rows._BLOCK_VALUES", 7 * features.shape[1])
     pieces = learn_preparation(features, labels=labels)
     np.testing.assert_array_equal(whole.apply(features), prepared)
     np.testing.assert_allclose(pieces.mean, whole.mean, atol=1e-7)
-    assert mean_pair_cosine(features, labels) == pytest.approx(cosine, abs=1e-12)
+    assert measure_cone(features, labels).pair_cosine == pytest.approx(cosine, abs=1e-12)
 
 
 def test_the_input_is_not_changed():
@@ -74,15 +65,17 @@ def test_the_input_is_not_changed():
     np.testing.assert_array_equal(features, before)
 
 
-def test_the_pair_cosine_is_that_of_all_pairs_of_two_identities():
+def test_the_pair_cosine_is_the_mean_over_all_pairs_of_two_identities():
     features, labels = cone(n_identities=4, sizes=[1, 3, 10, 6])
     unit = features / np.linalg.norm(features, axis=1, keepdims=True)
     cosines = unit @ unit.T
     different = labels[:, None] != labels[None, :]
-    assert mean_pair_cosine(features, labels) == pytest.approx(cosines[different].mean(), abs=1e-5)
+    assert measure_cone(features, labels).pair_cosine == pytest.approx(
+        cosines[different].mean(), abs=1e-5
+    )
     others = ~np.eye(len(labels), dtype=bool)
-    assert mean_pair_cosine(features) == pytest.approx(cosines[others].mean(), abs=1e-5)
-    assert mean_pair_cosine(features[:1]) == 0
+    assert measure_cone(features).pair_cosine == pytest.approx(cosines[others].mean(), abs=1e-5)
+    assert measure_cone(features[:1]).pair_cosine == 0
 
 
 @pytest.mark.parametrize("n_identities", [2, 3, 30])
@@ -94,7 +87,7 @@ def test_a_narrow_cone_is_centred(n_identities, seed):
 
 @pytest.mark.parametrize("n_identities", [2, 3, 5, 30])
 @pytest.mark.parametrize("seed", range(5))
-def test_few_identities_do_not_pass_for_a_cone(n_identities, seed):
+def test_few_identities_are_not_taken_for_a_cone(n_identities, seed):
     features, labels = make_identities(n_identities, dim=64, seed=seed)
     assert learn_preparation(features, labels=labels).mean is None
 
@@ -103,7 +96,7 @@ def test_a_mean_that_is_mostly_identities_is_left_alone():
     # Two identities of cosine 0.4: beyond the bound, but 0.4 < 2/3 of (1 + 0.4) / 2.
     pair = np.array([[1, 0], [0.4, np.sqrt(1 - 0.16)]], dtype=np.float32)
     labels = np.repeat([0, 1], 10)
-    assert mean_pair_cosine(pair[labels], labels) == pytest.approx(0.4, abs=1e-6)
+    assert measure_cone(pair[labels], labels).pair_cosine == pytest.approx(0.4, abs=1e-6)
     assert learn_preparation(pair[labels], labels=labels).mean is None
 
 
@@ -161,6 +154,5 @@ def test_rows_of_one_direction_are_refused():
 def test_the_description_says_what_is_done():
     mean = np.array([0.6, 0.8], dtype=np.float32)
     assert Preparation(None).describe() == "L2-normalised"
-    assert Preparation(None, False).describe() == "as given"
     assert "mean (length 1.00), normalised again" in Preparation(mean).describe()
-    assert Preparation(mean, False).describe().startswith("centred")
+    assert "centred on its own mean" in Preparation(mean, per_set=True).describe()

@@ -91,5 +91,5 @@ def test_the_best_of_negative_affinities_is_the_least_negative():
 def test_links_with_different_entries_are_refused(scored):
     labels = clusters_of(np.random.default_rng(9), N_POINTS, 9)
     links = cross_links(*scored, labels, 9)
-    with pytest.raises(GraphError, match="differ in their entries"):
+    with pytest.raises(GraphError, match="entries at different places"):
         replace(links, best=csr_matrix((9, 9)))

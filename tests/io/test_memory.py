@@ -5,7 +5,7 @@ from hilander.arrays.rows import drop_pages, is_mapped, read_rows
 from hilander.embeddings.preparation import Preparation, learn_preparation
 from hilander.embeddings.validation import as_embeddings
 from hilander.errors import EmbeddingError, SettingError
-from hilander.io.memory import format_memory, machine_memory, parse_memory
+from hilander.io.memory import format_memory, parse_memory
 from hilander.synthetic.identities import make_identities
 
 
@@ -29,10 +29,6 @@ def test_what_is_no_amount_is_refused(text):
 @pytest.mark.parametrize("n_bytes", [1, 10**6, 640 * 10**6, 999_600_000, 3_100_000_000, 10**13])
 def test_a_written_amount_can_be_read(n_bytes):
     assert parse_memory(format_memory(n_bytes)) == pytest.approx(n_bytes, rel=0.06, abs=10**6)
-
-
-def test_the_machine_has_memory():
-    assert machine_memory() > 10**8
 
 
 @pytest.fixture(params=["float16", "float32", "float64", ">f4", "int16"])

@@ -39,7 +39,7 @@ def test_a_file_appears_whole_with_nothing_beside_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("number", "advice"),
+    ("number", "fix"),
     [
         (errno.ENOSPC, "disk is full; free some space"),
         (errno.EROFS, "read-only; write elsewhere"),
@@ -48,7 +48,7 @@ def test_a_file_appears_whole_with_nothing_beside_it(tmp_path):
     ],
 )
 @pytest.mark.parametrize("where", ["in the block", "at the end"])
-def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch, number, prior, where):
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch, number, fix, where):
     target = tmp_path / "a.txt"
     target.write_text("old")
     fail = fail_with(number)
@@ -61,7 +61,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch, number, prior
 
     if where == "at the end":
         monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OutputError, match=f"a.txt cannot be written.*{prior}"):
+    with pytest.raises(OutputError, match=f"a.txt cannot be written.*{fix}"):
         write()
     assert target.read_text() == "old"
     assert listing(tmp_path) == ["a.txt"]

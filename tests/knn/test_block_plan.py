@@ -1,18 +1,16 @@
 import tracemalloc
 from itertools import pairwise
 
-import numpy as np
 import pytest
 
 from hilander.errors import GraphError
-from hilander.knn import search as search_module
 from hilander.knn.block_plan import list_bytes, plan_blocks
-from hilander.knn.recall import share_found
 from hilander.knn.search import build_knn_graph
 from hilander.synthetic.face_like import make_face_like
+from tests.knn.overlap import share_found
 
 
-def test_less_memory_means_smaller_pieces_and_never_larger_ones():
+def test_less_memory_never_gives_larger_blocks():
     plans = [plan_blocks(100_000, 128, 12, memory) for memory in (5e7, 1e8, 3e8, 1e9, None)]
     for small, large in pairwise(plans):
         assert small.block <= large.block
@@ -21,21 +19,17 @@ def test_less_memory_means_smaller_pieces_and_never_larger_ones():
     assert plans[0].block < plans[-1].block or plans[0].batch < plans[-1].batch
 
 
-def test_a_budget_below_the_result_itself_is_refused_with_what_would_do():
-    with pytest.raises(GraphError, match="too small to search 1000000 rows for 12 neighbours"):
+def test_a_budget_below_the_size_of_the_graph_is_refused_with_one_that_suffices():
+    expected = "too small to search 1000000 rows for 12 neighbours"
+    with pytest.raises(GraphError, match=expected) as refusal:
         plan_blocks(1_000_000, 128, 12, 1e8)
-    told = None
-    try:
-        plan_blocks(1_000_000, 128, 12, 1e8)
-    except GraphError as error:
-        told = float(str(error).split("at least ")[1].split(" GB")[0])
-    assert plan_blocks(1_000_000, 128, 12, 1.01e9 * told).block >= 1
+    needed = float(str(refusal.value).split("at least ")[1].split(" GB")[0])
+    assert plan_blocks(1_000_000, 128, 12, 1.01e9 * needed).block >= 1
 
 
+@pytest.mark.usefixtures("cells_for_all")
 @pytest.mark.parametrize("target", [0.9, 1.0])
-def test_a_search_stays_within_its_budget_and_finds_as_much(monkeypatch, target):
-    monkeypatch.setattr(search_module, "_EXACT_UP_TO", 0)
-    monkeypatch.setattr(search_module, "_DEAREST_CELLS", np.inf)
+def test_a_search_stays_within_its_budget_and_reaches_its_recall(target):
     features, _ = make_face_like("imdb", scale=0.01)
     exact = build_knn_graph(features, 5, recall=1.0)
     budget = list_bytes(len(features), 7) + 20e6

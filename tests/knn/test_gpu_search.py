@@ -7,7 +7,7 @@ from hilander.synthetic.identities import make_identities
 
 
 class StandIn:
-    """What faiss's index on a card does, done here."""
+    """A stand-in for the GPU index of faiss."""
 
     def __init__(self):
         self.rows = []
@@ -33,7 +33,7 @@ def a_card(monkeypatch):
 
 @pytest.mark.usefixtures("a_card")
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-def test_a_card_finds_what_the_processor_finds(dtype, monkeypatch):
+def test_the_gpu_search_gives_the_graph_of_the_cpu_search(dtype, monkeypatch):
     features, _ = make_identities(n_identities=30, size=11, dim=16, seed=0)
     features = np.concatenate([features, features[:40]]).astype(dtype)
     on_card = build_knn_graph(features, 6)
@@ -47,7 +47,7 @@ def test_a_card_finds_what_the_processor_finds(dtype, monkeypatch):
 
 
 @pytest.mark.usefixtures("a_card")
-def test_a_card_too_small_for_the_rows_is_as_good_as_none(monkeypatch):
+def test_the_search_falls_back_to_the_cpu_if_the_rows_do_not_fit_the_gpu(monkeypatch):
     def fail(self, block):
         raise RuntimeError("out of memory")
 
@@ -56,6 +56,6 @@ def test_a_card_too_small_for_the_rows_is_as_good_as_none(monkeypatch):
     assert build_knn_graph(features, 6, recall=1.0).search.method == "exact"
 
 
-def test_without_a_card_none_is_asked_for():
+def test_without_a_gpu_none_is_used():
     features, _ = make_identities(n_identities=30, size=11, dim=16, seed=0)
     assert build_knn_graph(features, 6).search.method == "exact"

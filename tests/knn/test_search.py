@@ -4,12 +4,12 @@ import pytest
 from hilander.errors import GraphError
 from hilander.graph import knn_graph as knn_graph_module
 from hilander.knn import block_plan as block_plan_module
-from hilander.knn.search import build_knn_graph, edge_affinity
+from hilander.knn.search import build_knn_graph
 from hilander.synthetic.identities import make_identities
 
 
 def nearest_by_brute_force(features, k):
-    """Falling cosine, then rising index, the row itself left out; all pairs, in float64."""
+    """By descending cosine, then ascending index, without the row itself; in float64."""
     cosine = np.asarray(features, dtype=np.float64) @ np.asarray(features, dtype=np.float64).T
     found = []
     for row in range(len(features)):
@@ -30,7 +30,7 @@ def test_search_finds_what_brute_force_finds(seed, k):
     )
 
 
-def test_affinity_never_rises_along_a_row_and_stays_a_cosine():
+def test_affinity_descends_along_a_row_and_stays_in_its_range():
     features, _ = make_identities(seed=4)
     affinity = build_knn_graph(features, 20).affinity
     assert (np.diff(affinity, axis=1) <= 0).all()
@@ -38,7 +38,7 @@ def test_affinity_never_rises_along_a_row_and_stays_a_cosine():
     assert affinity.min() >= -1
 
 
-def test_query_blocks_do_not_show_in_the_result(monkeypatch):
+def test_the_graph_does_not_depend_on_the_block_size(monkeypatch):
     features, _ = make_identities(seed=3)
     whole = build_knn_graph(features, 7)
     monkeypatch.setattr(block_plan_module, "_BLOCK", 37)
@@ -49,7 +49,7 @@ def test_query_blocks_do_not_show_in_the_result(monkeypatch):
 
 
 def axis_vectors(seed=0, n_rows=60):
-    """Exact cosines of 0 and 1, so every tie is exact."""
+    """Rows with cosines of exactly 0 and 1, so that every tie is exact."""
     rng = np.random.default_rng(seed)
     return np.eye(4, dtype=np.float32)[rng.integers(4, size=n_rows)]
 
@@ -62,7 +62,7 @@ def test_ties_are_broken_by_index(k):
 
 
 @pytest.mark.parametrize("k", [15, 25, 40])
-def test_where_a_tie_is_cut_in_two_the_affinities_are_right_and_the_order_is_fixed(k):
+def test_affinities_and_order_are_right_where_k_cuts_a_tie(k):
     features = axis_vectors()
     expected, cosine = nearest_by_brute_force(features, k)
     graph = build_knn_graph(features, k)
@@ -73,18 +73,18 @@ def test_where_a_tie_is_cut_in_two_the_affinities_are_right_and_the_order_is_fix
 
 
 @pytest.mark.parametrize("k", [5, 30])
-def test_among_thousands_of_exact_duplicates_no_node_is_its_own_neighbour(k):
+def test_among_thousands_of_equal_rows_no_node_is_its_own_neighbour(k):
     rng = np.random.default_rng(0)
     distinct, _ = make_identities(n_identities=3, size=1, dim=16, seed=0)
-    copy_of = rng.permutation(np.repeat(np.arange(3), 1_500))
-    features = distinct[copy_of]
+    distinct_of = rng.permutation(np.repeat(np.arange(3), 1_500))
+    features = distinct[distinct_of]
     graph = build_knn_graph(features, k)
     assert not (graph.neighbours == np.arange(len(features))[:, None]).any()
-    assert (copy_of[graph.neighbours] == copy_of[:, None]).all()
+    assert (distinct_of[graph.neighbours] == distinct_of[:, None]).all()
     np.testing.assert_allclose(graph.affinity, 1, atol=1e-6)
 
 
-def test_duplicates_of_a_node_all_see_the_same_affinities():
+def test_equal_rows_have_equal_affinities():
     features, _ = make_identities(n_identities=10, size=10, dim=24, seed=1)
     doubled = np.concatenate([features] * 3)
     graph = build_knn_graph(doubled, 12)
@@ -108,16 +108,9 @@ def test_negative_cosines_are_kept():
         (-1, 3, "k=-1 is not a number of neighbours; use k >= 1"),
     ],
 )
-def test_a_k_that_the_points_cannot_have_is_refused(k, n_nodes, message):
+def test_a_k_that_is_too_large_or_not_positive_is_refused(k, n_nodes, message):
     with pytest.raises(GraphError, match=message):
         build_knn_graph(np.eye(3, dtype=np.float32)[:n_nodes], k)
-
-
-def test_edge_affinity_is_the_cosine_of_each_edge():
-    features, _ = make_identities(n_identities=6, size=6, dim=8, seed=2)
-    neighbours = np.random.default_rng(0).integers(len(features), size=(len(features), 3))
-    expected = [[features[i] @ features[j] for j in row] for i, row in enumerate(neighbours)]
-    np.testing.assert_allclose(edge_affinity(features, neighbours), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -133,6 +126,6 @@ def test_renumbering_the_rows_renumbers_the_graph(seed):
 @pytest.mark.parametrize(
     "features", [np.ones((5, 2), dtype=np.int64), np.ones((5, 2, 1), dtype=np.float32)]
 )
-def test_features_that_are_no_table_of_floats_are_refused(features):
+def test_features_that_are_not_a_matrix_of_floats_are_refused(features):
     with pytest.raises(GraphError, match="must be a floating-point array of shape"):
         build_knn_graph(features, 2)

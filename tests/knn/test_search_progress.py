@@ -3,15 +3,15 @@ import pytest
 
 from hilander.knn.block_join import Joiner
 from hilander.knn.search import build_knn_graph
-from hilander.knn.search_progress import KeptSearch
+from hilander.knn.search_progress import StoredSearch
 from hilander.synthetic.identities import make_identities
 
 
 class StopError(Exception):
-    """As good as a kill: what is not in a file is lost."""
+    """Simulates a kill: whatever is not in a file is lost."""
 
 
-class StoppedSearch(KeptSearch):
+class StoppedSearch(StoredSearch):
     def __init__(self, path, after):
         super().__init__(path, every=0.0)
         self.left = after
@@ -26,7 +26,7 @@ class StoppedSearch(KeptSearch):
 
 @pytest.fixture(params=["exact", "cells"])
 def method(request, monkeypatch):
-    """Either way of searching, in many small batches."""
+    """Exact search or cells, in many small batches."""
     monkeypatch.setattr("hilander.knn.block_plan._BLOCK", 64)
     monkeypatch.setattr("hilander.knn.block_plan._BATCH", 8)
     if request.param == "cells":
@@ -40,7 +40,9 @@ def features():
     return make_identities(n_identities=60, size=20, dim=16, seed=3)[0]
 
 
-def test_an_interrupted_search_goes_on_and_finds_the_same(method, features, tmp_path, monkeypatch):
+def test_an_interrupted_search_continues_and_gives_the_same_graph(
+    method, features, tmp_path, monkeypatch
+):
     whole = build_knn_graph(features, 7)
     assert whole.search.method == method
     compared = []
@@ -66,17 +68,17 @@ def test_an_interrupted_search_goes_on_and_finds_the_same(method, features, tmp_
 
 
 @pytest.mark.parametrize("damage", ["cut", "other"])
-def test_lists_that_do_not_fit_are_not_taken_up(damage, features, tmp_path):
+def test_damaged_or_other_lists_are_not_used(damage, features, tmp_path):
     path = tmp_path / "lists.npz"
     with pytest.raises(StopError):
         build_knn_graph(features, 5, progress=StoppedSearch(path, after=1))
     if damage == "cut":
         path.write_bytes(path.read_bytes()[:100])
     k = 5 if damage == "cut" else 6
-    graph = build_knn_graph(features, k, progress=KeptSearch(path))
+    graph = build_knn_graph(features, k, progress=StoredSearch(path))
     np.testing.assert_array_equal(graph.neighbours, build_knn_graph(features, k).neighbours)
 
 
-def test_lists_are_kept_seldom(features, tmp_path):
-    build_knn_graph(features, 5, progress=KeptSearch(tmp_path / "lists.npz"))
+def test_a_quick_search_stores_nothing(features, tmp_path):
+    build_knn_graph(features, 5, progress=StoredSearch(tmp_path / "lists.npz"))
     assert not list(tmp_path.iterdir())

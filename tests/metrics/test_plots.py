@@ -10,7 +10,7 @@ pytest.importorskip("matplotlib")
 Image = pytest.importorskip("PIL.Image")
 
 from hilander.metrics.contact_sheet import choose_members  # noqa: E402
-from hilander.metrics.plots import (
+from hilander.metrics.plots import (  # noqa: E402
     draw_contact_sheet,
     draw_levels,
     draw_sizes,

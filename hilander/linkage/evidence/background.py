@@ -9,7 +9,11 @@ import numpy.typing as npt
 
 from hilander.arrays.row_source import RowSource
 from hilander.arrays.rows import FloatArray, IntArray, read_rows, row_blocks, sort_by_group
-from hilander.embeddings.dominant_identity import exclude_dominant_identity, is_single_identity
+from hilander.embeddings.dominant_identity import (
+    DominantIdentity,
+    find_dominant_identity,
+    is_single_identity,
+)
 
 _ROW_BLOCK = 4_096
 _BACKGROUND_PAIRS = 100_000
@@ -52,10 +56,10 @@ def measure_background(
         background of a set that has hardly one of its own, for one identity has most of the points
         or all.
     """
-    others = exclude_dominant_identity(features)
-    centre = _usual_cosine(features, others, seed)
+    dominant = find_dominant_identity(features)
+    centre = _typical_cosine(features, dominant, seed)
     if between_cosine is not None and (
-        others is not None or is_single_identity(features, centre, between_cosine)
+        dominant is not None or is_single_identity(features, centre, between_cosine)
     ):
         centre = between_cosine
     return Background(min(centre, _HIGHEST))
@@ -82,13 +86,13 @@ def measure_between_cosine(features: FloatArray, labels: IntArray) -> float | No
     return float(np.median(_cosines(features, left, right)))
 
 
-def _usual_cosine(features: FloatArray, chosen: IntArray | None, seed: int) -> float:
-    """Median cosine of two random points, of the chosen rows or of all."""
+def _typical_cosine(features: FloatArray, dominant: DominantIdentity | None, seed: int) -> float:
+    """Median cosine of two random points, without those of a dominant identity."""
     rng = np.random.default_rng(seed)
     # Places in the order by cosine to the mean, not row numbers, which say nothing about a point.
     order = np.argsort(_cosine_to_mean(features))
-    if chosen is not None:
-        order = order[np.isin(order, chosen)]
+    if dominant is not None:
+        order = order[np.isin(order, dominant.background)]
     pairs = rng.integers(len(order), size=(2, _BACKGROUND_PAIRS))
     left, right = order[pairs[:, pairs[0] != pairs[1]]]
     return float(np.median(_cosines(features, left, right)))
