@@ -166,13 +166,8 @@ class KeptWork(Work):
             return {}
 
     def search_progress(self, level: int) -> SearchProgress:
-<<<<<<< HEAD
         """Stores the lists of a long search from time to time."""
-        return KeptSearch(self._path(_SEARCHING, level))
-=======
-        """Keeps the lists of a search that takes minutes, now and then."""
         return StoredSearch(self._path(_SEARCHING, level))
->>>>>>> f9a91bb (One module for equal rows, one for the dominant identity; the lower rooms in plain words)
 
     def _path(self, stage: str, level: int) -> Path:
         return self.folder / f"level-{level}-{stage}.npz"
