@@ -5,7 +5,7 @@ from typing import Any
 
 
 def on_config(config: Any) -> Any:
-    """Replace an entry ``folder/*`` of the navigation by the pages of that folder, in order."""
+    """Replace a pattern in the navigation, such as ``results/*``, by the pages that match it."""
     root = Path(config.docs_dir)
     for section in config.nav:
         for title, pages in section.items():
@@ -15,9 +15,7 @@ def on_config(config: Any) -> Any:
 
 
 def expand(root: Path, page: Any) -> list[Any]:
-    """The pages that an entry stands for; the index of a folder is named apart."""
-    if not isinstance(page, str) or not page.endswith("/*"):
+    """The pages that an entry stands for, in order."""
+    if not isinstance(page, str) or "*" not in page:
         return [page]
-    folder = page.removesuffix("/*")
-    found = sorted(path for path in (root / folder).glob("*.md") if path.name != "index.md")
-    return [f"{folder}/{path.name}" for path in found]
+    return [path.relative_to(root).as_posix() for path in sorted(root.glob(page))]
