@@ -1,4 +1,4 @@
-"""``hilander compare``: every method on your own data, tuned and timed the same way."""
+"""``hilander compare``: compare clustering methods on your own data."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from hilander.cli.inputs import add_quiet, whole
 
 ROWS_FILE = "rows.jsonl"
 FOLDER_KIND = "comparison"
+# Share of the machine's memory that all methods may use; the rest is for the system.
+MEMORY_SHARE = 0.8
+ASSUMED_MEMORY = 8 * 2**30  # bytes, of a machine that does not report its memory
 
 
 class ListMethods(argparse.Action):
-    """Print the methods' names and leave, as --help does, whatever else is missing."""
+    """Print the names of the methods and exit, as --help does, also without other arguments."""
 
     def __init__(self, option_strings: list[str], dest: str, help: str | None = None) -> None:
         super().__init__(option_strings, dest=argparse.SUPPRESS, nargs=0, help=help)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        """Print and leave."""
+        """Print and exit."""
         from hilander.comparison.methods import METHODS
 
         print("\n".join(METHODS))
@@ -34,55 +37,59 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "compare",
         help="compare clustering methods on your own data",
-        description="Tune every method on the training file, run it on the test file, and print a "
-        "table sorted by BCubed F. Each method runs in a process of its own: one that is missing, "
-        "fails, or passes a limit becomes a row with its error.",
+        description="Tune each method on the training file, run it on the test file, and print a "
+        "table sorted by BCubed F. Each method runs in its own process; if it is not installed, "
+        "fails or exceeds a limit, its row shows the error.",
         allow_abbrev=False,
     )
     parser.add_argument(
-        "train", metavar="TRAIN", type=Path, help="labelled embeddings to tune and learn on"
+        "train", metavar="TRAIN", type=Path, help="labelled embeddings to tune and train on"
     )
     parser.add_argument(
         "test",
         metavar="TEST",
         type=Path,
-        help="labelled embeddings to cluster; their labels are used to score only",
+        help="labelled embeddings to cluster; their labels are used only for the scores",
     )
     parser.add_argument(
         "-o", "--output", metavar="FOLDER", type=Path,
-        help="folder for rows.jsonl, which grows with each comparison, and for the last one's "
-        "report.md, comparison.png and report.html (default: none, table only)",
+        help="folder to write: rows.jsonl, to which each comparison appends, and report.md, "
+        "comparison.png and report.html of the last comparison (default: none, print the table)",
     )  # fmt: skip
     parser.add_argument(
-        "--methods", metavar="NAMES", help="names, separated by commas (default: all)"
+        "--methods", metavar="NAMES", help="names of methods, separated by commas (default: all)"
     )
     parser.add_argument(
-        "--list-methods", action=ListMethods, help="print the names of the methods and stop"
+        "--list-methods", action=ListMethods, help="print the names of the methods and exit"
     )
     parser.add_argument(
-        "--seeds", type=whole, default=3, help="runs of methods that vary (default: 3)"
+        "--seeds",
+        type=whole,
+        default=3,
+        help="runs of each method that depends on a seed (default: 3)",
     )
     parser.add_argument(
         "--time-limit", type=float, default=900.0, metavar="SECONDS",
-        help="for each method, tuning and all seeds together (default: 900)",
+        help="time limit of each method, for tuning and all seeds together (default: 900)",
     )  # fmt: skip
     parser.add_argument(
         "--memory-limit", type=float, metavar="GB",
-        help="for each method (default: 80 %% of the machine's memory, shared by the jobs)",
+        help="memory limit of each method (default: 80 %% of the machine's memory, divided by "
+        "--jobs)",
     )  # fmt: skip
     parser.add_argument(
         "--jobs", type=whole, default=os.cpu_count() or 1, metavar="N",
-        help="methods that run at the same time, one thread each (default: one a core)",
+        help="methods that run at the same time, with one thread each (default: one per core)",
     )  # fmt: skip
     parser.add_argument(
-        "--json", action="store_true", help="print rows as JSON in place of a table"
+        "--json", action="store_true", help="print the rows as JSON instead of a table"
     )
     add_quiet(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare, print, and write the reports."""
+    """Compare, print, and write the report."""
     from hilander.comparison.methods import choose_methods
     from hilander.comparison.pair import read_pair
     from hilander.comparison.report import write_comparison_report
@@ -118,13 +125,13 @@ def make_limits(args: argparse.Namespace) -> Any:
     if args.memory_limit is not None:
         memory = int(args.memory_limit * 2**30)
     else:
-        memory = int(0.8 * total_memory() / max(args.jobs, 1))
+        memory = int(MEMORY_SHARE * total_memory() / max(args.jobs, 1))
     return Limits(args.time_limit, memory, threads=1)
 
 
 def total_memory() -> int:
-    """Bytes of memory of this machine; 8 GB if that cannot be told."""
+    """Bytes of memory of this machine; 8 GiB if it does not report that."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):
-        return 8 * 2**30
+        return ASSUMED_MEMORY

@@ -1,4 +1,4 @@
-"""``hilander convert``: reference weights to a model, and embeddings between file formats."""
+"""``hilander convert``: import released weights, or convert a file of embeddings."""
 
 from __future__ import annotations
 
@@ -21,41 +21,53 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "convert",
-        help="import reference weights and pickles; embeddings between formats",
-        description="Turn a .pth of the authors' released code into a model folder, or a file of "
-        "embeddings (the paper's .pkl, .npz, .npy, .parquet, .csv, .tsv) into another format. Ids "
-        "and labels go with the embeddings where the format has room for them.",
+        help="import weights of the released code, or convert a file of embeddings",
+        description="Convert weights of the authors' released code (.pth) to a model folder, or a "
+        "file of embeddings (.pkl of the paper, .npz, .npy, .parquet, .csv, .tsv) to another "
+        "format. Ids and labels are converted too, except to .npy, which holds one array.",
         allow_abbrev=False,
     )
-    parser.add_argument("source", metavar="SRC", type=Path, help=".pth or embeddings")
+    parser.add_argument("source", metavar="SRC", type=Path, help=".pth file, or file of embeddings")
     parser.add_argument(
-        "target", metavar="DST", type=Path, help="model folder, or .npz, .npy or .parquet"
+        "target",
+        metavar="DST",
+        type=Path,
+        help="model folder, or file ending in .npz, .npy or .parquet",
     )
-    group = parser.add_argument_group("reference weights, which are saved without their settings")
+    group = parser.add_argument_group(
+        "released weights", "settings that the released code used; a .pth file does not hold them"
+    )
     group.add_argument(
         "--k-reference",
         type=whole,
         default=10,
         metavar="K",
-        help="knn_k of the reference, which counts the node itself (default: 10)",
+        help="knn_k of the released code, which counts the node itself (default: 10)",
     )
     group.add_argument(
-        "--p-tau", type=float, default=0.5, metavar="P", help="tau of the reference (default: 0.5)"
+        "--p-tau",
+        type=float,
+        default=0.5,
+        metavar="P",
+        help="tau of the released code (default: 0.5)",
     )
     group.add_argument(
         "--features",
         choices=("concat", "identity"),
         default="concat",
-        help="concat if the reference ran with its cluster features (default: concat)",
+        help="concat if the released code ran with --use_cluster_feat, else identity (default: "
+        "concat)",
     )
     group.add_argument(
-        "--early-stop", action="store_true", help="stop early, as the reference's option does"
+        "--early-stop",
+        action="store_true",
+        help="stop early, as --early_stop of the released code",
     )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Convert and say what was written."""
+    """Convert and print what was written."""
     if args.source.suffix.lower() == ".pth":
         convert_weights(args)
     else:
@@ -65,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def convert_weights(args: argparse.Namespace) -> None:
-    """Write a model folder of reference weights."""
+    """Write a model folder from released weights."""
     from hilander.estimator import HiLander
 
     check_probability("--p-tau", args.p_tau)
@@ -112,5 +124,5 @@ def _columns(file: EmbeddingFile) -> dict[str, Any]:
 
 
 def _plain(values: Any) -> Any:
-    """Text of Arrow comes as objects, which .npz would pickle."""
+    """Convert text from objects, as Arrow gives it, because .npz would pickle objects."""
     return values.astype(str) if values.dtype == object else values

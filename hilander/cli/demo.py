@@ -1,4 +1,4 @@
-"""``hilander demo``: real glyphs, a model trained on some characters, others clustered."""
+"""``hilander demo``: train on images of some characters, cluster images of other characters."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ DEMO_KIND = "demo"
 
 @dataclass(frozen=True)
 class DemoSettings:
-    """What the demo does. The model is the default one: nothing is set to suit these characters.
+    """Settings of the demo. The model is the default one, without settings for these characters.
 
     Attributes
     ----------
     seed : int
     max_characters : int, optional
-        Use only so many characters.
+        Use at most this many characters.
     epochs : int, optional
-        Fewer or more than the model's own.
+        In place of the default number.
     """
 
     seed: int = 0
@@ -43,7 +43,7 @@ class DemoSettings:
 
 @dataclass(frozen=True, eq=False)
 class DemoResult:
-    """What the demo found, beside its files.
+    """Result of the demo, besides its files.
 
     Attributes
     ----------
@@ -51,9 +51,9 @@ class DemoResult:
     hierarchy : Hierarchy
         Of the test characters.
     baseline : ndarray of shape (n_test,)
-        Clusters of the test characters by cosine threshold.
+        Clusters of the test characters by a cosine threshold.
     scores : dict of str to Scores
-        The table that is printed.
+        The rows of the printed table.
     level_scores : list of Scores
     seconds : float
     """
@@ -70,10 +70,10 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "demo",
-        help="see it work: train on some characters, group others it has never seen",
-        description="Draw characters in many fonts, train on some of them, cluster others that "
-        "were never seen, and write a folder with the data, the model, the run and pictures of "
-        "both. Takes a few minutes on two cores and fetches nothing.",
+        help="train on images of some characters and group images of others",
+        description="Draw characters in many fonts, train a model on some characters, cluster the "
+        "images of others, and write a folder with the data, the model, the run and a page of "
+        "pictures. This takes a few minutes on two cores and downloads nothing.",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -84,23 +84,25 @@ def add_parser(subparsers: Any) -> None:
         default=Path("demo-run"),
         help="folder to write (default: demo-run)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="same seed, same result (default: 0)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="the same seed gives the same result (default: 0)"
+    )
     add_quiet(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the demo and say where to look."""
+    """Run the demo and print where its results are."""
     result = run_demo(args.output, DemoSettings(seed=args.seed), verbose=not args.quiet)
     if not args.quiet:
         from hilander.metrics.report import format_scores
 
         print(f"\n{format_scores(result.scores)}\n")
-        print(f"done in {result.seconds:.0f} s; look at {args.output / 'index.html'}")
-        print(f"mail it:    {args.output / 'report.html'}")
+        print(f"done in {result.seconds:.0f} s; open {args.output / 'index.html'}")
+        print(f"report:  {args.output / 'report.html'}")
         truth = args.output / "test.npz"
-        print(f"explore it: hilander explore {args.output / 'run'} --labels {truth}")
-        print(f"score it:   hilander score {args.output / 'run'} --labels {truth} --all-levels")
+        print(f"explore: hilander explore {args.output / 'run'} --labels {truth}")
+        print(f"score:   hilander score {args.output / 'run'} --labels {truth} --all-levels")
     return 0
 
 
@@ -112,7 +114,7 @@ def run_demo(folder: Path, settings: DemoSettings, *, verbose: bool = False) -> 
     folder : Path
     settings : DemoSettings
     verbose : bool
-        Say what is being done.
+        Print each step.
 
     Returns
     -------
@@ -124,30 +126,30 @@ def run_demo(folder: Path, settings: DemoSettings, *, verbose: bool = False) -> 
     from hilander.synthetic.glyph_embedding import make_glyph_data
 
     start = time.perf_counter()
-    say = print if verbose else _say_nothing
+    say = print if verbose else _print_nothing
     check_output_folder(folder, DEMO_KIND)
     with folder_writer(folder, DEMO_KIND) as inside:
         say("drawing characters in the installed fonts …", flush=True)
         data = make_glyph_data(settings.seed, settings.max_characters)
         write_data(data, inside)
         n_train, n_test = (len(np.unique(y)) for y in (data.train_labels, data.test_labels))
-        say(f"  {len(data.train_ids):,} views of {n_train} characters to learn from")
-        say(f"  {len(data.test_ids):,} views of {n_test} other characters to group")
+        say(f"  {len(data.train_ids):,} images of {n_train} characters to train on")
+        say(f"  {len(data.test_ids):,} images of {n_test} other characters to group")
         say("training …", flush=True)
         model = train_model(data, settings, verbose=verbose)
         model.save(inside / "model")
-        say("clustering the characters it has never seen …", flush=True)
+        say("clustering the other characters …", flush=True)
         hierarchy = cluster_test(model, data, inside, folder)
         result = score_demo(model, hierarchy, data, start)
         write_json(inside / "scores.json", {n: s.to_dict() for n, s in result.scores.items()})
         write_page(result, data, inside)
-        say("telling the run in one file …", flush=True)
+        say("writing the report …", flush=True)
         write_report(inside / "run", inside / "report.html", Attachments(data.test_labels))
     return result
 
 
 def write_data(data: GlyphData, folder: Path) -> None:
-    """Write what goes in: train.npz and test.npz, and the pictures of the test points."""
+    """Write the input: train.npz, test.npz, and the images of the test points."""
     for name in ("train", "test"):
         np.savez(
             folder / f"{name}.npz",
@@ -168,11 +170,13 @@ def train_model(data: GlyphData, settings: DemoSettings, *, verbose: bool) -> Hi
 
 def cluster_test(model: HiLander, data: GlyphData, inside: Path, folder: Path) -> Hierarchy:
     """Cluster the test characters and write the run as `hilander cluster` does."""
-    from hilander.cli.cluster import Log, RunContent, describe_run, extras_of, write_run
+    from hilander.cli.run_details import describe_run, make_extras
     from hilander.hierarchy.hierarchy import Hierarchy
+    from hilander.hierarchy.run_folder import RunContent, write_run
+    from hilander.hierarchy.run_log import RunLog
 
-    log = Log()
-    hierarchy = Hierarchy.of_steps(log.watch(model.walk(data.test_features)))
+    log = RunLog()
+    hierarchy = Hierarchy.of_steps(log.watch(model.walk(data.test_features, work=log.work)))
     file = EmbeddingFile(data.test_features, data.test_ids, data.test_labels, folder / "test.npz")
     rules = model.rules_
     settings = {
@@ -181,14 +185,15 @@ def cluster_test(model: HiLander, data: GlyphData, inside: Path, folder: Path) -
         "early_stop": rules.early_stop,
         "model": folder / "model",
     }
-    described = describe_run(model, file, hierarchy, settings)
-    extras = replace(extras_of(file, log), thumbs=data.test_thumbs)
-    write_run(inside / "run", RunContent(hierarchy, described, file, extras), log, as_csv=True)
+    details = describe_run(model, file, hierarchy, settings, log)
+    extras = replace(make_extras(file, log), thumbs=data.test_thumbs)
+    content = RunContent(hierarchy, details, file.ids, extras)
+    write_run(inside / "run", content, log, as_csv=True)
     return hierarchy
 
 
 def score_demo(model: HiLander, hierarchy: Hierarchy, data: GlyphData, start: float) -> DemoResult:
-    """Score the run beside a cosine threshold that was chosen on the training characters."""
+    """Score the run, and a cosine threshold that was chosen on the training characters."""
     from hilander.comparison.rivals.threshold import choose_threshold, cluster_by_threshold
     from hilander.metrics.report import score_clustering, score_levels
 
@@ -205,5 +210,5 @@ def score_demo(model: HiLander, hierarchy: Hierarchy, data: GlyphData, start: fl
     return DemoResult(model, hierarchy, baseline, scores, levels, seconds)
 
 
-def _say_nothing(*_: Any, **__: Any) -> None:
+def _print_nothing(*_: Any, **__: Any) -> None:
     pass

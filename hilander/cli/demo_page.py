@@ -1,4 +1,4 @@
-"""The demo's pictures, and the page that shows them."""
+"""The pictures of the demo, and the page that shows them."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ if TYPE_CHECKING:
     from hilander.cli.demo import DemoResult
     from hilander.synthetic.glyph_embedding import GlyphData
 
-ROWS_SHOWN = 12
-VIEWS_SHOWN = 14
+# Clusters (rows) and images (columns) of each sheet: as many as a page shows without scrolling.
+SHEET_ROWS = 12
+SHEET_IMAGES = 14
 SAMPLE_ROWS = 10
-SAMPLE_VIEWS = 12
-FEWEST_VIEWS = 8
+SAMPLE_IMAGES = 12
+MIN_SAMPLE_SIZE = 8  # images; smaller clusters fill too little of a row
 
 _PICTURES = {
     "sample": (
         "Clusters drawn at random",
-        f"Clusters of at least {FEWEST_VIEWS} views, of characters that the model had never seen. "
-        "Each row is one cluster, each picture one font's view. A blue frame is the commonest "
-        "character of its row, another colour is another character.",
+        f"Clusters of at least {MIN_SAMPLE_SIZE} images, of characters that were not in the "
+        "training set. Each row is one cluster, each image one font. A blue frame marks the "
+        "most frequent character of the row, another colour another character.",
     ),
     "largest": (
         "The largest clusters",
-        "Here wrong merges show first: the largest clusters are often two characters in one.",
+        "Wrong merges are most visible here: the largest clusters often hold two characters.",
     ),
     "mistakes": (
         "The worst mistakes",
-        "The clusters with most pictures of a wrong character: the colour of a frame is the true "
-        "character.",
+        "The clusters with the most images of a wrong character. The colour of a frame stands for "
+        "the true character.",
     ),
     "levels": (
         "Level by level",
-        "Scores and the number of clusters after each merge, with the true number as a dashed "
-        "line.",
+        "Scores and number of clusters after each level. The dashed line is the true number.",
     ),
-    "sizes": ("Sizes", "How many clusters there are of each size, beside the true characters."),
-    "training": ("Training", "Losses by epoch, on the characters the model learned from."),
+    "sizes": ("Sizes", "Number of clusters of each size, and of true characters of each size."),
+    "training": ("Training", "Losses by epoch on the training characters."),
 }
 
 _STYLE = """
@@ -67,7 +67,7 @@ def write_page(result: DemoResult, data: GlyphData, folder: Path) -> None:
     result : DemoResult
     data : GlyphData
     folder : Path
-        Open for writing.
+        Folder that is being written.
     """
     plots = folder / "plots"
     plots.mkdir()
@@ -78,31 +78,31 @@ def write_page(result: DemoResult, data: GlyphData, folder: Path) -> None:
 
 def _draw_sample(result: DemoResult, data: GlyphData, path: Path) -> bool:
     labels = result.hierarchy.labels(-1)
-    large = np.flatnonzero(result.hierarchy.sizes(-1) >= FEWEST_VIEWS)
+    large = np.flatnonzero(result.hierarchy.sizes(-1) >= MIN_SAMPLE_SIZE)
     if not len(large):
         return False
     chosen = np.random.default_rng(0).permutation(large)[:SAMPLE_ROWS]
     clusters = [np.flatnonzero(labels == cluster) for cluster in chosen]
     plot_contact_sheet(
-        data.test_thumbs, clusters, path, per_cluster=SAMPLE_VIEWS, true=data.test_labels
+        data.test_thumbs, clusters, path, per_cluster=SAMPLE_IMAGES, true=data.test_labels
     )
     return True
 
 
 def _draw_largest(result: DemoResult, data: GlyphData, path: Path) -> bool:
-    clusters = largest_clusters(result.hierarchy.labels(-1), ROWS_SHOWN)
+    clusters = largest_clusters(result.hierarchy.labels(-1), SHEET_ROWS)
     plot_contact_sheet(
-        data.test_thumbs, clusters, path, per_cluster=VIEWS_SHOWN, true=data.test_labels
+        data.test_thumbs, clusters, path, per_cluster=SHEET_IMAGES, true=data.test_labels
     )
     return True
 
 
 def _draw_mistakes(result: DemoResult, data: GlyphData, path: Path) -> bool:
-    clusters = worst_mistakes(data.test_labels, result.hierarchy.labels(-1), ROWS_SHOWN)
+    clusters = worst_mistakes(data.test_labels, result.hierarchy.labels(-1), SHEET_ROWS)
     if not clusters:
         return False
     plot_contact_sheet(
-        data.test_thumbs, clusters, path, per_cluster=VIEWS_SHOWN, true=data.test_labels
+        data.test_thumbs, clusters, path, per_cluster=SHEET_IMAGES, true=data.test_labels
     )
     return True
 
@@ -142,12 +142,12 @@ def _page(result: DemoResult, data: GlyphData, shown: list[str]) -> str:
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width">',
         f"<title>hilander demo</title><style>{_STYLE}</style></head><body>",
-        "<h1>Grouping characters never seen before</h1>",
-        f"<p>The model learned from {len(data.train_ids):,} views of {n_train} characters, drawn "
-        f"in many fonts, which views show one character. Then it grouped {len(data.test_ids):,} "
-        f"views of {n_test} <em>other</em> characters, without being told how many there are.</p>",
+        "<h1>Grouping characters that were not in the training set</h1>",
+        f"<p>The model was trained on {len(data.train_ids):,} labelled images of {n_train} "
+        f"characters, drawn in many fonts. Then it grouped {len(data.test_ids):,} images of "
+        f"{n_test} <em>other</em> characters. It was not given their number.</p>",
         _table(result),
-        "<p>Fp and Fb are pairwise and BCubed F. The first line joins views whose cosine reaches a "
+        "<p>Fp and Fb are pairwise and BCubed F. The first row joins images whose cosine reaches a "
         "threshold, which was chosen on the training characters.</p>",
     ]
     for name in shown:
@@ -157,10 +157,10 @@ def _page(result: DemoResult, data: GlyphData, shown: list[str]) -> str:
     parts.append(
         "<h2>In this folder</h2><ul>"
         "<li><code>train.npz</code>, <code>test.npz</code>: embeddings, ids and labels; "
-        "<code>thumbs.npy</code>: the test pictures</li>"
+        "<code>thumbs.npy</code>: the test images</li>"
         "<li><code>model/</code>: the trained model</li>"
         "<li><code>run/</code>: the clusters (<code>clusters.parquet</code>, "
-        "<code>clusters.csv</code>), the hierarchy, and how long each stage took "
+        "<code>clusters.csv</code>), the hierarchy, and the time of each stage "
         "(<code>run.json</code>)</li><li><code>scores.json</code>: the table above</li></ul>"
     )
     return "\n".join([*parts, "</body></html>", ""])

@@ -1,4 +1,4 @@
-"""``hilander doubts``: where a run may be wrong, for a person to look at."""
+"""``hilander doubts``: list the least certain decisions of a run, for a person to check."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hilander.cli.inputs import whole
+from hilander.cli.inputs import add_run_folder, whole
 
 if TYPE_CHECKING:
     from hilander.hierarchy.doubts import Doubt
     from hilander.hierarchy.hierarchy import Hierarchy
 
-TOP = 20
+TOP = 20  # rows of each kind; more than fit on a screen
 COLUMNS = ("kind", "a", "b", "cluster_a", "cluster_b", "size_a", "size_b", "level", "linkage")
 TITLES = {
     "merge": "merges that may be wrong (b was attached to a)",
@@ -30,24 +30,24 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "doubts",
-        help="list where a run may be wrong",
-        description="List the most doubtful merges of a run, and the pairs of its clusters that "
-        "may be one identity, each with the ids of the points that stand for the two sides: what "
-        "to look at first.",
+        help="list the least certain decisions of a run",
+        description="List the least certain decisions of a run, to be checked first: merges of low "
+        "linkage, and pairs of final clusters that may be one identity. "
+        "Each side is shown by the id of one of its points.",
         allow_abbrev=False,
     )
-    parser.add_argument("folder", metavar="RUN", type=Path, help="run folder")
+    add_run_folder(parser)
     parser.add_argument(
-        "--top", type=whole, default=TOP, metavar="N", help=f"most of each kind (default: {TOP})"
+        "--top", type=whole, default=TOP, metavar="N", help=f"rows of each kind (default: {TOP})"
     )
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print JSON in place of a table")
-    form.add_argument("--csv", action="store_true", help="print CSV in place of a table")
+    form.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    form.add_argument("--csv", action="store_true", help="print CSV instead of tables")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Find the doubts and print them."""
+    """List the doubts and print them."""
     found = list_doubts(args.folder, args.top)
     if args.json:
         print(json.dumps({"merges": found["merge"], "splits": found["split"]}, indent=2))
@@ -61,13 +61,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def list_doubts(folder: Path, top: int) -> dict[str, list[dict[str, Any]]]:
-    """The doubts of a run folder as plain rows.
+    """Doubtful decisions of a run folder, as rows of plain values.
 
     Parameters
     ----------
     folder : Path
     top : int
-        Most of each kind.
+        Rows of each kind, at most.
 
     Returns
     -------
@@ -92,12 +92,12 @@ def list_doubts(folder: Path, top: int) -> dict[str, list[dict[str, Any]]]:
 def describe_doubts(
     doubts: Sequence[Doubt], kind: str, hierarchy: Hierarchy, ids: Any
 ) -> list[dict[str, Any]]:
-    """Rows of doubts of one kind: ids, final clusters and sizes of both sides.
+    """Rows of one kind: ids, final clusters and sizes of both sides.
 
-    In a merge the sizes are those of the two sides before it.
+    For a merge, the sizes are those of the two sides before the merge.
     """
     labels = hierarchy.labels(-1)
-    sizes = [np.ones(hierarchy.n_points, np.int64)]  # of the nodes of each level, then of clusters
+    sizes = [np.ones(hierarchy.n_points, np.int64)]  # of each level's nodes
     sizes += [hierarchy.sizes(level) for level in range(hierarchy.n_levels)]
     rows = []
     for doubt in doubts:
@@ -111,7 +111,7 @@ def describe_doubts(
 
 
 def format_doubts(title: str, rows: Sequence[dict[str, Any]]) -> str:
-    """A titled table of plain text."""
+    """A table of plain text, with its title."""
     if not rows:
         return f"{title}: none"
     names = COLUMNS[1:]

@@ -1,4 +1,4 @@
-"""``hilander explore``: look at a run and review it, in the browser."""
+"""``hilander explore``: explore and review a run in the browser."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hilander.errors import FileFormatError, HiLanderError, MissingFileError, Se
 
 DEFAULT_PORT = 8765
 TOKEN_VARIABLE = "HILANDER_TOKEN"
-# The first page comes before what is slow is worked out.
+# Slow computations start after this time, so that the first page loads without delay.
 _FIRST_PAGE_SECONDS = 1.0
 
 
@@ -22,10 +22,10 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "explore",
-        help="look at a run and review it, in the browser",
-        description="Open a run folder in the browser: its clusters, the hierarchy, a map, and a "
-        "review whose corrections can be exported. Your work is kept beside the run, in "
-        "RUN.explorer. Stop with Ctrl-C.",
+        help="explore and review a run in the browser",
+        description="Show a run in the browser: clusters, hierarchy, a map, and a review whose "
+        "corrections can be exported. The review is stored next to the run, in RUN.explorer. Stop "
+        "with Ctrl-C.",
         allow_abbrev=False,
     )
     add_run_items(parser)
@@ -35,22 +35,30 @@ def add_parser(subparsers: Any) -> None:
         type=Path,
         action="append",
         default=[],
-        help="another run of the same items to compare with; may be given again",
+        help="another run of the same items to compare with; can be repeated",
     )
     parser.add_argument(
         "--reviews",
         metavar="DIR",
         type=Path,
-        help="carry the review of another run over, from its .explorer folder",
+        help="import the review of another run, from its .explorer folder",
     )
     parser.add_argument(
-        "--state", metavar="DIR", type=Path, help="where your work is kept (default: RUN.explorer)"
+        "--state", metavar="DIR", type=Path, help="folder of the review (default: RUN.explorer)"
     )
-    parser.add_argument("--host", default="127.0.0.1", help="address (default: 127.0.0.1)")
-    parser.add_argument("--port", type=int, help=f"port (default: {DEFAULT_PORT}, or a free one)")
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen on (default: 127.0.0.1, this machine only)",
+    )
+    parser.add_argument(
+        "--port",
+        type=int,
+        help=f"port to listen on (default: {DEFAULT_PORT}, or a free one if it is taken)",
+    )
     parser.add_argument(
         "--token",
-        help=f"access token, needed where --host is not this machine alone (default: "
+        help="access token; required if --host is reachable from other machines (default: "
         f"${TOKEN_VARIABLE})",
     )
     parser.add_argument(
@@ -58,10 +66,10 @@ def add_parser(subparsers: Any) -> None:
         metavar="NAME",
         action="append",
         default=[],
-        help="another name that browsers may know the server by; may be given again",
+        help="another host name under which browsers reach the server; can be repeated",
     )
     parser.add_argument(
-        "--no-browser", action="store_true", help="print the address and open no browser"
+        "--no-browser", action="store_true", help="print the address, do not open a browser"
     )
     parser.set_defaults(run=run)
 
@@ -80,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.folder.exists():
         raise MissingFileError(f"{args.folder} does not exist, expected a run folder")
     if args.port is not None and not 0 <= args.port < 65536:
-        raise SettingError(f"--port {args.port} is no port; use 0 to 65535")
+        raise SettingError(f"--port {args.port} is not a port; use 0 to 65535")
     guard = make_guard(args.host, args.token or os.environ.get(TOKEN_VARIABLE), args.allow_host)
     explorer, problem = open_or_explain(args)
     port = DEFAULT_PORT if args.port is None else args.port
@@ -99,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def open_or_explain(args: argparse.Namespace) -> tuple[Any, str | None]:
-    """Open the run; if it is damaged or foreign, say why, in the terminal and on the page."""
+    """Open the run. For a damaged or foreign folder, print why, and give that text for the page."""
     from hilander.explorer.review_log.store import REVIEW_FILE, ReviewStore
     from hilander.explorer.session.opening import open_explorer
 
@@ -120,5 +128,5 @@ def open_or_explain(args: argparse.Namespace) -> tuple[Any, str | None]:
             raise
         finally:
             other.close()
-        print(f"carried over {len(carried.events)} decisions, {len(carried.conflicts)} conflicts")
+        print(f"imported {len(carried.events)} decisions, {len(carried.conflicts)} conflicts")
     return explorer, None

@@ -1,4 +1,4 @@
-"""``hilander info``: what a file or folder is."""
+"""``hilander info``: describe a model, a run or a file."""
 
 from __future__ import annotations
 
@@ -10,63 +10,68 @@ from typing import Any
 
 import numpy as np
 
-from hilander.cli.inputs import name_model
+from hilander.cli.inputs import find_model
 from hilander.errors import FileFormatError, MissingFileError
 from hilander.io.files import EMBEDDING_SUFFIXES, read_embeddings
 from hilander.io.writing import MARKER, check_folder_kind, read_json
 
-# What is shown beside a value, where its name alone does not tell.
+# Explanations that are printed after a value.
 MEANINGS = {
     "n_clusters": "by level",
     "largest": "points of the largest final cluster",
     "singletons": "final clusters of one point",
     "k": "neighbours of each point",
-    "p_tau": "least probability of a link",
-    "p_tau_applied": "by level: suited to the sizes that were found, and to merging clusters",
+    "p_tau": "lowest probability of a link",
+    "p_tau_applied": "by level, adapted to the cluster sizes and to merges of clusters",
     "seconds": "all stages",
-    "early_stop": "whether it stops where a level adds more than 1/k of the edges of the last",
-    "as_released": "whether it decodes to the letter of the authors' code",
+    "early_stop": "stop at a level that adds more than 1/k of the edges of the previous level",
+    "as_released": "decode exactly as the authors' released code",
     "dim": "width of the embeddings",
     "hidden": "width of the network",
-    "members": "small networks whose mean decides",
-    "relative_sizes": "whether it sees the sizes of clusters beside those of the whole set",
-    "small_set_points": "sets of up to so many points have a network of their own",
-    "set_context": "whether it judges merges in the context of the whole set",
-    "features": "what a node shows the network: its peak's feature, the mean, or both",
-    "encoder": "how a node is mixed with its neighbours",
+    "members": "small networks whose outputs are averaged",
+    "relative_sizes": "edge features include cluster sizes relative to those of the whole set",
+    "small_set_points": "sets of up to this many points have a network of their own",
+    "set_context": "edge features of merges include statistics of the whole set",
+    "features": "input for each node: embedding of its peak, mean of its points, or both",
+    "encoder": "layer that combines a node with its neighbours",
     "layers": "of the encoder",
     "heads": "of the attention",
-    "dropout": "share of the encoder's outputs, in training",
+    "dropout": "share of the encoder's outputs that is dropped in training",
     "epochs": "passes over the training set",
-    "looks": "at points and at clusters, each trained for so many epochs",
-    "draws": "of the training sets; each taught some of the members",
-    "prior": "a model that is asked about each link as well",
-    "own_weight": "of what was learned, beside the adviser's",
-    "n_validation_identities": "held out to choose what is automatic",
-    "validation_bcubed_f": "of the identities held out",
-    "input_width": "features that a node shows the network",
+    "classifiers": "edge classifiers; each was trained for that many epochs",
+    "draws": "of the training sets; each trained some of the members",
+    "prior": "second model whose link probabilities are averaged with the trained one's",
+    "own_weight": "weight of the trained model in that average",
+    "n_validation_identities": "held out to choose automatic settings",
+    "validation_bcubed_f": "BCubed F on the held-out identities",
+    "input_width": "input features of each node",
 }
+# Facts in the summary of a training run that are shown, in this order.
+SUMMARY_FACTS = (
+    "name", "draws", "trained_on", "n_points", "n_identities", "n_validation_identities", "prior",
+    "own_weight", "imported_from",
+)  # fmt: skip
 
 
 def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "info",
-        help="say what a model, a run or a file of embeddings is",
-        description="Say in a few lines what a model folder, a run folder, a file of embeddings "
-        "or a reference .pth file is.",
+        help="describe a model, a run or a file of embeddings",
+        description="Describe a model folder, a run folder, a file of embeddings, or a .pth file "
+        "of the authors' released code.",
         allow_abbrev=False,
     )
     parser.add_argument(
-        "path", metavar="PATH", type=Path, help="the file or folder; box is the model in the box"
+        "path", metavar="PATH", help="file or folder; pretrained is the pretrained model"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON in place of lines")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of lines")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Describe and print."""
-    facts = describe(find_named(args.path))
+    facts = describe(find_model(args.path))
     if args.json:
         print(json.dumps(facts, indent=2, default=str))
         return 0
@@ -77,23 +82,14 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def find_named(path: Path) -> Path:
-    """The path itself, or that of the model in the box, which goes by the name of box."""
-    if name_model(str(path)) is not None:
-        return path
-    from hilander.linkage.storage import PRETRAINED
-
-    return PRETRAINED
-
-
 def describe(path: Path) -> dict[str, Any]:
-    """What is known of a path, as plain values; the key "kind" says what it is."""
+    """Facts about a file or folder, as plain values; "kind" is what it is."""
     if path.is_dir():
         return _describe_folder(path)
     if not path.exists():
         raise MissingFileError(
-            f"{path} does not exist, expected a file or folder, or box for the model in the box; "
-            "check the path"
+            f"{path} does not exist, expected a file or folder, or the word pretrained; check the "
+            "path"
         )
     suffix = path.suffix.lower()
     if suffix == ".pth":
@@ -128,57 +124,42 @@ def _describe_folder(path: Path) -> dict[str, Any]:
 def _describe_model(path: Path) -> dict[str, Any]:
     from hilander.estimator import HiLander
 
-    model = HiLander.load(path)
-    network, summary = model.network_.settings, model.summary_
-    told_else = {"dim", "prior", "own_weight"}
+    estimator = HiLander.load(path)
+    model = estimator.model_
+    settings, summary = model.network.settings.to_dict(), model.summary
+    shown_elsewhere = {"dim", "prior", "own_weight"}
     facts = {
         "kind": "model",
         "path": str(path),
-        "method": model.method,
-        "dim": getattr(model, "n_features_in_", "any"),
-        **{name: value for name, value in network.to_dict().items() if name not in told_else},
-        "n_weights": sum(weight.numel() for weight in model.network_.parameters()),
-        "embeddings_are": model.preparation_.describe(),
-        "k": model.rules_.k,
-        "p_tau": model.rules_.p_tau,
-        "early_stop": model.rules_.early_stop,
-        "as_released": model.rules_.as_released,
-        **_count_epochs(model.history_),
+        "method": estimator.method,
+        "dim": "any" if model.n_features is None else model.n_features,
+        **{name: value for name, value in settings.items() if name not in shown_elsewhere},
+        "n_weights": sum(weight.numel() for weight in model.network.parameters()),
+        "embeddings_are": model.preparation.describe(),
+        "k": model.rules.k,
+        "p_tau": model.rules.p_tau,
+        "early_stop": model.rules.early_stop,
+        "as_released": model.rules.as_released,
+        **_count_epochs(model.history),
+        **{name: summary[name] for name in SUMMARY_FACTS if name in summary},
     }
-    for name in (
-        "name",
-        "draws",
-        "trained_on",
-        "n_points",
-        "n_identities",
-        "n_validation_identities",
-        "prior",
-        "own_weight",
-        "imported_from",
-    ):
-        if name in summary:
-            facts[name] = summary[name]
     tried = [row["bcubed_f"] for row in summary.get("validation", ())]
-    if tried:
-        facts["validation_bcubed_f"] = max(tried)
-    return facts
+    return facts | ({"validation_bcubed_f": max(tried)} if tried else {})
 
 
 def _count_epochs(history: list[dict[str, Any]]) -> dict[str, int]:
-    """Epochs; of a network of several looks those of one look, and how many looks there are."""
-    # Version 0.1 wrote "look" for "classifier".
-    by_classifier = Counter(
-        (record.get("draw"), record.get("classifier", record.get("look"))) for record in history
-    )
-    epochs, classifiers = (
-        max(by_classifier.values(), default=0),
-        {look for _, look in by_classifier},
-    )
-    return {"epochs": epochs} | ({"looks": len(classifiers)} if len(classifiers) > 1 else {})
+    """Epochs of each edge classifier, and their number if there are several."""
+    # Version 0.1 called a classifier a look.
+    names = [record.get("classifier", record.get("look")) for record in history]
+    draws = [record.get("draw") for record in history]
+    epochs = max(Counter(zip(draws, names, strict=True)).values(), default=0)
+    n_classifiers = len(set(names))
+    return {"epochs": epochs} | ({"classifiers": n_classifiers} if n_classifiers > 1 else {})
 
 
 def _describe_run(path: Path) -> dict[str, Any]:
     from hilander.hierarchy.hierarchy import Hierarchy
+    from hilander.hierarchy.run_extras import DETAILS_FILE
 
     hierarchy = Hierarchy.load(path)
     sizes = hierarchy.sizes(-1)
@@ -191,18 +172,22 @@ def _describe_run(path: Path) -> dict[str, Any]:
         "largest": int(sizes.max()),
         "singletons": int((sizes == 1).sum()),
     }
-    if (path / "run.json").is_file():
-        told = read_json(path / "run.json")
-        facts["input"] = told["input"]["path"]
-        facts["model"] = told["settings"]["model"]
-        if prepared := told.get("model", {}).get("preparation"):
-            facts["embeddings_are"] = prepared
-        facts["k"], facts["p_tau"] = told["settings"]["k"], told["settings"]["p_tau"]
-        applied = [one["p_tau"] for one in told["stages"] if "p_tau" in one]
-        if applied:
-            # The last step that was tried is no level if it merged nothing.
-            facts["p_tau_applied"] = applied[: hierarchy.n_levels]
-        facts["seconds"] = round(sum(stage["seconds"] for stage in told["stages"]), 2)
+    if (path / DETAILS_FILE).is_file():
+        facts |= _read_details(read_json(path / DETAILS_FILE), hierarchy.n_levels)
+    return facts
+
+
+def _read_details(details: dict[str, Any], n_levels: int) -> dict[str, Any]:
+    """Facts in run.json."""
+    facts = {"input": details["input"]["path"], "model": details["settings"]["model"]}
+    if prepared := details.get("model", {}).get("preparation"):
+        facts["embeddings_are"] = prepared
+    facts |= {name: details["settings"][name] for name in ("k", "p_tau")}
+    applied = [stage["p_tau"] for stage in details["stages"] if "p_tau" in stage]
+    if applied:
+        # The last stage is no level if it merged nothing.
+        facts["p_tau_applied"] = applied[:n_levels]
+    facts["seconds"] = round(sum(stage["seconds"] for stage in details["stages"]), 2)
     return facts
 
 
@@ -226,7 +211,7 @@ def _describe_weights(path: Path) -> dict[str, Any]:
 
     settings = read_reference_settings(path)
     return {
-        "kind": "weights of the reference implementation",
+        "kind": "weights of the released code",
         "path": str(path),
         "encoder": settings.encoder,
         "input_width": settings.input_width,

@@ -1,4 +1,4 @@
-"""What commands that read embeddings share: their options, and reading."""
+"""Options that several commands share, and reading the files that they name."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from typing import Any
 from hilander.errors import FileFormatError, SettingError
 from hilander.io.files import EmbeddingFile, read_embeddings
 
-# Those of hilander.partition, which --help need not wait for.
+# The names of `hierarchy.decoding.decode.DECODERS` and `training.methods.METHODS`, repeated so that
+# --help does not have to import those modules. A test compares them.
 DECODERS = ("parents", "contract", "leiden", "infomap")
+METHODS = ("evidence", "paper")
 AUTO_YES_NO: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
+PRETRAINED_NAME = "pretrained"
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
@@ -20,18 +23,37 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         "embeddings",
         metavar="EMB",
         type=Path,
-        help="embeddings: .npy, .npz (features, and labels and ids if it has them), .parquet (a "
-        "column of lists, or numbered columns such as f0, f1, …), .csv or .tsv (numbered columns, "
-        "or no header and numbers only), or a .pkl of (features, labels)",
+        help="file of embeddings: .npy; .npz (array features; labels and ids are optional); "
+        ".parquet (a column of lists, or numbered columns such as f0, f1, …); .csv or .tsv "
+        "(numbered columns, or only numbers without a header); or .pkl of (features, labels)",
     )
     parser.add_argument(
         "--features-column",
         metavar="NAME",
-        help="column or array of the embeddings, where EMB has several; of numbered columns what "
-        "they begin with, such as emb_ (default: found by name)",
+        help="column or array of the embeddings, if EMB has several; for numbered columns, their "
+        "common prefix, such as emb_ (default: found by name)",
     )
     parser.add_argument(
-        "--id-column", metavar="NAME", help="column or array of ids in EMB (default: id, ids)"
+        "--id-column",
+        metavar="NAME",
+        help="column or array of the ids in EMB (default: id or ids)",
+    )
+
+
+def add_labels(parser: argparse.ArgumentParser, help: str, *, required: bool = False) -> None:
+    """Add --labels and --labels-column; `help` describes the first."""
+    parser.add_argument("--labels", metavar="LABELS", type=Path, required=required, help=help)
+    parser.add_argument(
+        "--labels-column",
+        metavar="NAME",
+        help="column or array of the labels (default: label or labels)",
+    )
+
+
+def add_run_folder(parser: argparse.ArgumentParser) -> None:
+    """Add the run folder that a command reads."""
+    parser.add_argument(
+        "folder", metavar="RUN", type=Path, help="run folder, as `hilander cluster` writes it"
     )
 
 
@@ -40,29 +62,36 @@ def add_device(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device",
         default="auto",
-        help="cpu, cuda, cuda:1 … (default: auto, a GPU if there is one)",
+        help="where the network runs: cpu, cuda, cuda:1 … (default: auto, a GPU if there is one)",
     )
     add_quiet(parser)
 
 
 def add_decoder(parser: Any, default: str, more: tuple[str, ...] = ()) -> None:
-    """Add --decoder; `default` says what is taken, `more` are choices besides the decoders."""
+    """Add --decoder.
+
+    Parameters
+    ----------
+    parser : ArgumentParser or one of its groups
+    default : str
+        The default, for the help text.
+    more : tuple of str
+        Choices besides the decoders; the first one is the default.
+    """
     parser.add_argument(
         "--decoder",
         choices=(*more, *DECODERS),
         default=more[0] if more else None,
-        help="how links become clusters: parents is the paper's, contract verifies merges, leiden "
-        "and infomap (extra hilander[infomap]) find communities of the points and verify the "
-        "merges of those "
-        f"(default: {default})",
+        help="how links become clusters. parents: link each point to a denser neighbour, as in the "
+        "paper. contract: merge the most probable links first and verify each merge. leiden, "
+        "infomap: find communities of points, then verify merges of communities; infomap needs "
+        f"the extra hilander[infomap] (default: {default})",
     )
 
 
 def add_quiet(parser: argparse.ArgumentParser) -> None:
     """Add --quiet."""
-    parser.add_argument(
-        "--quiet", action="store_true", help="no progress bars and no report, errors only"
-    )
+    parser.add_argument("--quiet", action="store_true", help="print errors only")
 
 
 def read_input(args: argparse.Namespace, labels: str | None = None) -> EmbeddingFile:
@@ -85,16 +114,23 @@ def read_input(args: argparse.Namespace, labels: str | None = None) -> Embedding
     return file
 
 
+def find_model(name: str) -> Path:
+    """Folder of a model; "pretrained" is the one of this package, unless a folder has that name."""
+    from hilander.linkage.storage import PRETRAINED
+
+    return PRETRAINED if name == PRETRAINED_NAME and not Path(name).exists() else Path(name)
+
+
 def whole(text: str) -> int:
-    """A whole number from 1 on, as an option's type."""
+    """Convert an option's text to a whole number, 1 or more."""
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 1 or more")
     return number
 
 
 def number_or_auto(text: str) -> Any:
-    """A number, or the word auto, as an option's type."""
+    """Convert an option's text to a number, unless it is "auto"."""
     if text == "auto":
         return text
     try:
@@ -103,12 +139,12 @@ def number_or_auto(text: str) -> Any:
         raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor auto") from None
 
 
+def none_if_auto(text: str) -> str | None:
+    """Convert "auto", the default of an option, to None."""
+    return None if text == "auto" else text
+
+
 def check_probability(name: str, value: Any) -> None:
-    """Refuse what is not a probability, before anything is read."""
+    """Refuse a number outside 0 to 1, before anything is read."""
     if isinstance(value, float) and not 0 <= value <= 1:
         raise SettingError(f"{name} {value:g} is not a probability; use 0 to 1")
-
-
-def name_model(text: str) -> Path | None:
-    """The folder of a model; None for the word box, unless there is a folder of that name."""
-    return None if text == "pretrained" and not Path(text).exists() else Path(text)

@@ -1,10 +1,11 @@
-"""The kept work of a long ``hilander cluster``: the same command goes on from it after a kill."""
+"""Work of a long ``hilander cluster`` that is kept on disk: the same command resumes from it."""
 
 from __future__ import annotations
 
 import argparse
 import hashlib
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +14,16 @@ import numpy.typing as npt
 
 from hilander import __version__
 from hilander.arrays.rows import drop_pages, row_blocks
+from hilander.cli.inputs import find_model
 from hilander.hierarchy import budget
 from hilander.hierarchy.work import KeptWork, Work
 from hilander.io.files import EmbeddingFile
 from hilander.io.writing import sweep_temporaries
-from hilander.linkage.storage import PRETRAINED
 
 if TYPE_CHECKING:
-    from hilander.hierarchy.rules import Rules
+    from hilander.estimator import HiLander
+    from hilander.graph.knn_graph import KnnGraph
+    from hilander.training.inference import RunPlan
 
 
 def work_folder(output: Path) -> Path:
@@ -30,78 +33,105 @@ def work_folder(output: Path) -> Path:
 
 
 def start_work(
-    args: argparse.Namespace, file: EmbeddingFile, rules: Rules, plan: budget.MemoryPlan
+    model: HiLander,
+    file: EmbeddingFile,
+    args: argparse.Namespace,
+    asked: Mapping[str, Any],
+    graph: KnnGraph | None,
 ) -> Work:
-    """Open the work folder of a long run and say what is in it; a short run keeps nothing.
+    """Plan a long run, print its estimate and open its work folder. A short run keeps nothing.
 
     Parameters
     ----------
-    args : Namespace of ``hilander cluster``
+    model : HiLander
     file : EmbeddingFile
-    rules : Rules of this run
-    plan : MemoryPlan
-        One that stores features in a file needs the folder whatever the number of points.
+    args : Namespace of ``hilander cluster``
+    asked : mapping
+        Settings in place of the model's own.
+    graph : KnnGraph, optional
+        The user's own graph.
     """
-    if len(file.features) < budget.LONG_RUN and plan.store != "mapped":
+    from hilander.training.inference import plan_run
+
+    is_long = len(file.features) >= budget.LONG_RUN
+    if not is_long and args.memory is None:
         return Work()
+    settings = model.run_settings(asked, args.memory)
+    plan = plan_run(model.model_, file.features, settings, graph, may_map=True)
+    if is_long and not args.quiet:
+        print(budget.describe_estimate(plan.load, plan.memory), flush=True)
+    if not is_long and plan.memory.store != "mapped":
+        return Work()
+    return open_work(args, file, plan)
+
+
+def open_work(args: argparse.Namespace, file: EmbeddingFile, plan: RunPlan) -> KeptWork:
+    """Open the work folder of a run, and print whether the run resumes from it."""
     folder = work_folder(args.output)
-    work = KeptWork(folder, take_fingerprint(args, file, rules, plan))
+    work = KeptWork(folder, take_fingerprint(args, file, plan))
     if work.is_continued:
-        sweep_temporaries(args.output)  # of a kill while the run was being written
-    if not args.quiet:
-        if work.is_continued:
-            print(f"going on from {folder}", flush=True)
-        elif work.replaced:
-            print(
-                f"{folder} was the work of another input, model or setting: it is dropped, and "
-                "this run starts anew",
-                flush=True,
-            )
+        sweep_temporaries(args.output)  # left by a kill while the run folder was being written
+    if args.quiet:
+        return work
+    if work.is_continued:
+        print(f"resuming from {folder}", flush=True)
+    elif work.replaced:
+        print(
+            f"{folder} held the work of another input, model or setting; it is removed, and this "
+            "run starts from the beginning",
+            flush=True,
+        )
     return work
 
 
-def leave_work(work: Work | None, *, stopped: bool) -> None:
-    """End a run that failed or was stopped: keep what is done, drop a folder without any.
+def leave_work(work: Work, *, stopped: bool) -> None:
+    """After a run that failed or was stopped: keep complete stages, remove an empty folder.
 
     Parameters
     ----------
-    work : Work, optional
+    work : Work
     stopped : bool
-        By Ctrl-C: then the user is told that the work is kept.
+        Whether the user stopped it; then a message names the folder.
     """
     if not isinstance(work, KeptWork):
         return
     if not work.has_levels:
         work.remove()
     elif stopped:
-        message = f"{work.folder} is kept, and the same command goes on from it"
+        message = f"{work.folder} is kept, and the same command resumes from it"
         print(f"hilander: {message}", file=sys.stderr)
 
 
+def remove_work(work: Work) -> None:
+    """After a run that was written: remove its work folder."""
+    if isinstance(work, KeptWork):
+        work.remove()
+
+
 def take_fingerprint(
-    args: argparse.Namespace, file: EmbeddingFile, rules: Rules, plan: budget.MemoryPlan
+    args: argparse.Namespace, file: EmbeddingFile, plan: RunPlan
 ) -> dict[str, Any]:
-    """What has to be the same for kept work to be of this run."""
+    """Everything that must be equal for kept work to belong to this run."""
     model = {
         path.name: _digest_file(path)
-        for path in sorted(Path(args.model or PRETRAINED).iterdir())
+        for path in sorted(find_model(args.model).iterdir())
         if path.name in ("weights.safetensors", "model.json")
     }
     return {
         "hilander": __version__,
         "features": digest_rows(file.features),
         "model": model,
-        "rules": repr(rules),
+        "rules": repr(plan.rules),
         "graph": None if args.graph is None else _digest_file(args.graph),
-        "store": plan.store,
-        "search": plan.search,
+        "store": plan.memory.store,
+        "search": plan.memory.search,
         "device": args.device,
         "whiten": args.whiten,
     }
 
 
 def digest_rows(X: npt.NDArray[Any]) -> str:
-    """A digest of an array's type, shape and values, read block by block."""
+    """Digest of an array's type, shape and values, read block by block."""
     digest = hashlib.blake2b(f"{X.dtype.str}{X.shape}".encode(), digest_size=16)
     for rows in row_blocks(*X.shape):
         digest.update(np.ascontiguousarray(X[rows]).view(np.uint8).data)

@@ -1,7 +1,7 @@
-"""The command line: puts the commands' parsers together, runs one, turns errors into exit codes.
+"""The command line: builds the parsers, runs one command, turns errors into exit codes.
 
-Exit codes: 0 done, 1 a defect of the program itself, 2 wrong input or an output that cannot be
-written, 130 stopped by Ctrl-C.
+Exit codes: 0 success, 1 a defect of the program, 2 wrong input or an output that cannot be written,
+130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from hilander.cli import (
     score,
     train,
 )
+from hilander.cli.old_names import rename_old_names
 from hilander.errors import HiLanderError
 
 COMMANDS: tuple[ModuleType, ...] = (
@@ -39,17 +40,17 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, as all errors of this program are."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and where the options are listed."""
-        _complain(f"{message}; see `{self.prog} --help`")
+        """Print the error and how to list the options, and exit."""
+        _print_error(f"{message}; see `{self.prog} --help`")
         raise SystemExit(EXIT_WRONG)
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Put the parser together, with one sub-parser for each command."""
+    """Build the parser, with one sub-parser for each command."""
     parser = Parser(
         prog="hilander",
-        description="Learn from labelled embeddings how to cluster, then cluster embeddings of "
-        "identities never seen.",
+        description="Group embeddings by identity. The pretrained model needs no labels; a model "
+        "trained on labelled embeddings groups identities that it was not trained on.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"hilander {__version__}")
@@ -60,7 +61,7 @@ def make_parser() -> argparse.ArgumentParser:
         command.add_parser(subparsers)
     for chosen in subparsers.choices.values():
         chosen.add_argument(
-            "--debug", action="store_true", help="show the full traceback of an error"
+            "--debug", action="store_true", help="print the full traceback of an error"
         )
     return parser
 
@@ -71,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        Those of the process by default.
+        By default those of the process.
 
     Returns
     -------
@@ -80,19 +81,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     try:
         args = make_parser().parse_args(arguments)
-    except SystemExit as end:  # argparse leaves by this, after --help too
+    except SystemExit as end:  # argparse exits by this, after --help too
         return end.code if isinstance(end.code, int) else EXIT_WRONG
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _ignore if getattr(args, "quiet", False) else _warn
+            warnings.showwarning = _ignore if getattr(args, "quiet", False) else _print_warning
+            rename_old_names(args)
             code: int = args.run(args)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        _complain("stopped", "hilander")
+        _print_error("stopped", "hilander")
         return EXIT_STOPPED
     except BrokenPipeError:
-        # The reader, such as `head`, has had enough. Python would complain again at its own end.
+        # The reader, such as `head`, stopped reading. Python would print an error when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
@@ -102,27 +104,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _explain(error: Exception) -> int:
+    """Print an error in one line and give its exit code."""
     if isinstance(error, HiLanderError):
-        _complain(str(error))
+        _print_error(str(error))
         return EXIT_WRONG
     if isinstance(error, MemoryError):
-        _complain("memory is exhausted; give fewer embeddings or use a larger machine")
+        _print_error("memory is exhausted; give fewer embeddings or use a larger machine")
         return EXIT_WRONG
     if isinstance(error, OSError):
-        _complain(f"{error}; check the path and the disk")
+        _print_error(f"{error}; check the path and the disk")
         return EXIT_WRONG
     kind = type(error).__name__
-    _complain(f"unexpected {kind}: {error}; run again with --debug and report what it shows")
+    _print_error(f"unexpected {kind}: {error}; run again with --debug and report the traceback")
     return EXIT_DEFECT
 
 
-def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    _complain(str(message), "hilander: warning")
+def _print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    _print_error(str(message), "hilander: warning")
 
 
 def _ignore(*_: Any, **__: Any) -> None:
-    """Nothing is said."""
+    """Print nothing."""
 
 
-def _complain(message: str, prefix: str = "hilander: error") -> None:
+def _print_error(message: str, prefix: str = "hilander: error") -> None:
     print(f"{prefix}: {' '.join(message.split())}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""``hilander report``: a run told in one file to mail to a colleague."""
+"""``hilander report``: write a self-contained report of a run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from hilander.cli.inputs import add_quiet
 from hilander.cli.run_items import add_run_items, read_attachments
 from hilander.errors import MissingFileError
 
@@ -14,10 +15,10 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "report",
-        help="tell a run in one file",
-        description="Tell a run in one self-contained file: summary, metrics by level, sizes, the "
-        "map, exemplars of the largest, most doubtful and most mixed clusters, settings, versions "
-        "and times.",
+        help="write a self-contained report of a run",
+        description="Write a report of a run as one file: summary, scores by level (if there are "
+        "labels), cluster sizes, a map, examples of the largest, the least certain and the most "
+        "mixed clusters, settings, versions and times.",
         allow_abbrev=False,
     )
     add_run_items(parser)
@@ -27,10 +28,10 @@ def add_parser(subparsers: Any) -> None:
         metavar="FILE",
         type=Path,
         default=Path("report.html"),
-        help="report.html (one file), or report.md (with its pictures in report_files) "
-        "(default: report.html)",
+        help="file to write: .html (one file) or .md (with its pictures in a folder, such as "
+        "report_files for report.md) (default: report.html)",
     )
-    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    add_quiet(parser)
     parser.set_defaults(run=run)
 
 

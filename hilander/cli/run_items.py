@@ -1,4 +1,4 @@
-"""What commands that show a run share: options for labels and images."""
+"""Options for labels and images, shared by the commands that show a run."""
 
 from __future__ import annotations
 
@@ -6,42 +6,39 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hilander.cli.inputs import add_labels, add_run_folder
+
 if TYPE_CHECKING:
     from hilander.explorer.run.run_folder import Attachments
 
 
 def add_run_items(parser: argparse.ArgumentParser) -> None:
-    """Add the run folder, and the options that say more about its items."""
-    parser.add_argument("folder", metavar="RUN", type=Path, help="run folder")
-    parser.add_argument(
-        "--labels",
-        metavar="LABELS",
-        type=Path,
-        help="true identity of each point, as for `hilander score` (default: the column label of "
-        "items.parquet in RUN, if there is one)",
-    )
-    parser.add_argument(
-        "--labels-column", metavar="NAME", help="column or array of labels (default: label, labels)"
+    """Add the run folder, and the options for labels and images of its items."""
+    add_run_folder(parser)
+    add_labels(
+        parser,
+        "file with the true identity of each point, as for `hilander score` (default: column label "
+        "of items.parquet in RUN, if there is one)",
     )
     images = parser.add_mutually_exclusive_group()
     images.add_argument(
         "--thumbs",
         metavar="FILE",
         type=Path,
-        help="images of the points: a .npy, or a .npz with an array thumbs, uint8 of shape "
+        help="images of the points: .npy, or .npz with an array thumbs; uint8 of shape "
         "(n, height, width) or (n, height, width, 3) (default: thumbs.npy in RUN)",
     )
     images.add_argument(
         "--images-dir",
         metavar="DIR",
         type=Path,
-        help="folder of image files, named by the ids or by the column path of items.parquet in "
-        "RUN",
+        help="folder of image files; each file is named by the id of its point, or by the column "
+        "path of items.parquet in RUN",
     )
 
 
 def read_attachments(args: argparse.Namespace) -> Attachments:
-    """Read what the options of `add_run_items` name."""
+    """Read the labels and images that the options of `add_run_items` name."""
     from hilander.cli.score import read_run_ids
     from hilander.explorer.run.run_folder import Attachments
     from hilander.hierarchy.hierarchy import Hierarchy

@@ -1,4 +1,4 @@
-"""``hilander score``: what a run is worth where identities are known."""
+"""``hilander score``: compare the clusters of a run with the true identities."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from hilander.arrays.rows import BoolArray, IntArray
+from hilander.cli.inputs import add_labels, add_run_folder
 from hilander.embeddings.labels import encode_labels, has_unknown
 from hilander.errors import LabelError, SettingError
 from hilander.io.files import read_labels
@@ -21,21 +22,17 @@ def add_parser(subparsers: Any) -> None:
     """Add the command's parser."""
     parser = subparsers.add_parser(
         "score",
-        help="score a run where identities are known",
-        description="Score the clusters of a run folder by pairwise F, BCubed F, NMI and more.",
+        help="compare the clusters of a run with the true identities",
+        description="Compare the clusters of a run with the true identities: pairwise F, BCubed F, "
+        "NMI and other scores. Points whose label is -1 (unknown) are left out.",
         allow_abbrev=False,
     )
-    parser.add_argument("folder", metavar="RUN", type=Path, help="run folder")
-    parser.add_argument(
-        "--labels",
-        metavar="LABELS",
-        type=Path,
+    add_run_folder(parser)
+    add_labels(
+        parser,
+        "file with the true identity of each point: .csv, .tsv, .txt, .npy, .npz, .parquet or "
+        ".pkl; matched by id if both have ids, else by order",
         required=True,
-        help="identity of each point: .csv, .tsv, .txt, .npy, .npz, .parquet or .pkl; matched by "
-        "id where both have ids, else taken in order",
-    )
-    parser.add_argument(
-        "--labels-column", metavar="NAME", help="column or array of labels (default: label, labels)"
     )
     levels = parser.add_mutually_exclusive_group()
     levels.add_argument(
@@ -43,10 +40,10 @@ def add_parser(subparsers: Any) -> None:
         type=int,
         default=-1,
         metavar="N",
-        help="level to score, from 0; -1 is the final one (default: -1)",
+        help="level to score, counted from 0; -1 is the final level (default: -1)",
     )
     levels.add_argument("--all-levels", action="store_true", help="score every level")
-    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=run)
 
 
@@ -56,29 +53,44 @@ def run(args: argparse.Namespace) -> int:
     from hilander.metrics.report import format_scores, score_clustering
 
     hierarchy = Hierarchy.load(args.folder)
-    labels = read_labels(
-        args.labels,
-        column=args.labels_column,
-        n_rows=hierarchy.n_points,
-        ids=read_run_ids(args.folder),
-    )
-    labels, known = leave_unknown_out(labels)
+    ids = read_run_ids(args.folder)
+    labels = read_labels(args.labels, column=args.labels_column, n_rows=hierarchy.n_points, ids=ids)
+    labels, known = drop_unknown(labels)
+    levels = range(hierarchy.n_levels) if args.all_levels else (args.level,)
+    scores = {
+        name_level(level): score_clustering(labels, hierarchy.labels(level)[known])
+        for level in levels
+    }
+    if not args.json:
+        print(format_scores(scores))
+        return 0
+    every = [one.to_dict() for one in scores.values()]
+    found: dict[str, Any] = every[-1]
     if args.all_levels:
-        levels = range(hierarchy.n_levels)
-        every = [score_clustering(labels, hierarchy.labels(level)[known]) for level in levels]
-        rows = {f"level {number}": scores for number, scores in enumerate(every)}
-        found: Any = {"levels": [{"level": n, **s.to_dict()} for n, s in enumerate(every)]}
-        found = {**every[-1].to_dict(), **found}
-    else:
-        name = "final level" if args.level == -1 else f"level {args.level}"
-        rows = {name: score_clustering(labels, hierarchy.labels(args.level)[known])}
-        found = rows[name].to_dict()
-    print(json.dumps(found, indent=2) if args.json else format_scores(rows))
+        found = {**found, "levels": [{"level": n, **one} for n, one in enumerate(every)]}
+    print(json.dumps(found, indent=2))
     return 0
 
 
-def leave_unknown_out(labels: npt.NDArray[Any]) -> tuple[IntArray, BoolArray | slice]:
-    """Numbers of the identities, and of which points; where -1 means unknown it is left out."""
+def name_level(level: int) -> str:
+    """Name of a level in the table."""
+    return "final level" if level == -1 else f"level {level}"
+
+
+def drop_unknown(labels: npt.NDArray[Any]) -> tuple[IntArray, BoolArray | slice]:
+    """Leave out points whose label is -1, where that means unknown.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_points,)
+
+    Returns
+    -------
+    codes : ndarray of shape (n_known,)
+        Identity of each point that is left, as a number.
+    known : ndarray of shape (n_points,), bool, or a slice of all
+        Which points are left.
+    """
     codes, classes = encode_labels(labels, len(labels))
     if not has_unknown(classes):
         return codes, slice(None)
@@ -97,14 +109,14 @@ def leave_unknown_out(labels: npt.NDArray[Any]) -> tuple[IntArray, BoolArray | s
 
 
 def read_run_ids(folder: Path) -> Any:
-    """The ids that the input of a run had, or None if it had none and rows were numbered."""
+    """The ids in the input of a run; None if it had none, and rows were numbered."""
     from hilander.hierarchy.run_extras import DETAILS_FILE
     from hilander.hierarchy.storage import CLUSTERS_FILE
     from hilander.io.parquet import read_parquet_column
 
-    described = folder / DETAILS_FILE
-    if described.is_file():
-        content = read_json(described)
+    details = folder / DETAILS_FILE
+    if details.is_file():
+        content = read_json(details)
         if isinstance(content, dict) and not content.get("input", {}).get("has_ids", True):
             return None
     path = folder / CLUSTERS_FILE

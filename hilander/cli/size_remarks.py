@@ -1,4 +1,4 @@
-"""What may be wrong with a run: nearly all points alone, all in one, or pieces of one cloud."""
+"""Remarks on a run that may be wrong: nearly all singletons, one cluster, or one cloud in parts."""
 
 from __future__ import annotations
 
@@ -11,53 +11,58 @@ from hilander.embeddings.dominant_identity import has_no_groups
 if TYPE_CHECKING:
     from hilander.hierarchy.hierarchy import Hierarchy
 
-FEWEST_POINTS = 50  # up to which any sizes may well be right
-MOST_ALONE = 0.95  # share of the points
-LABELS = "train with labels of such embeddings (hilander train)"
+MIN_POINTS = 50  # points; with this many or fewer, any cluster sizes are plausible
+MAX_SINGLETONS = 0.95  # share of the points; identities of one point each are rarer than this
+TRAIN = "train on labels of such embeddings (hilander train)"
 
 
 def remark_on_sizes(
-    hierarchy: Hierarchy, points: npt.NDArray[Any], *, is_pretrained: bool, whitened: bool
+    hierarchy: Hierarchy, points: npt.NDArray[Any], *, can_whiten: bool, whitened: bool
 ) -> str:
-    """One line if the final clusters look as if something were wrong, and what to do; else empty.
+    """One line if the sizes of the final clusters suggest a problem, and what to do; else empty.
 
     Parameters
     ----------
     hierarchy : Hierarchy
     points : ndarray of shape (n_points, dim)
-        The embeddings as they came.
-    in_the_box : bool
-        Whether the model in the box made it, whose whitening can be chosen.
+        The embeddings, not prepared.
+    can_whiten : bool
+        Whether the option --whiten is open to the model.
     whitened : bool
         Whether the embeddings were whitened.
     """
-    if hierarchy.n_points <= FEWEST_POINTS:
+    if hierarchy.n_points <= MIN_POINTS:
         return ""
-    whiten = f", --whiten {'no' if whitened else 'yes'}" if is_pretrained else ""
+    whiten = f", --whiten {'no' if whitened else 'yes'}" if can_whiten else ""
     n_alone = int((hierarchy.sizes() == 1).sum())
-    if n_alone > MOST_ALONE * hierarchy.n_points:
+    if n_alone > MAX_SINGLETONS * hierarchy.n_points:
         return (
-            f"{n_alone:,} of {hierarchy.n_points:,} points stay alone: each may be an identity of "
-            "its own, or the model sees nothing in these embeddings that joins them; if so, try a "
-            f"lower --p-tau{whiten}, or {LABELS}"
+            f"{n_alone:,} of {hierarchy.n_points:,} points are in a cluster of their own: either "
+            "each is its own identity, or the model does not recognise identities in these "
+            f"embeddings; if so, try a lower --p-tau{whiten}, or {TRAIN}"
         )
     if hierarchy.n_clusters() > 1:
         return remark_on_cloud(hierarchy, points)
     finer = [number for number, level in enumerate(hierarchy.levels) if level.n_clusters > 1]
-    below = f"; level_{finer[-1]} of clusters.parquet is finer" if finer else ""
+    below = f" (level_{finer[-1]} of clusters.parquet has more clusters)" if finer else ""
     return (
-        "all points are in one cluster: they may be one identity, or the model sees nothing in "
-        f"these embeddings that tells them apart{below}; if so, try a higher --p-tau{whiten}, or "
-        f"{LABELS}"
+        f"all points are in one cluster{below}: either they are one identity, or the model does "
+        f"not distinguish identities in these embeddings; if so, try a higher --p-tau{whiten}, or "
+        f"{TRAIN}"
     )
 
 
 def remark_on_cloud(hierarchy: Hierarchy, points: npt.NDArray[Any]) -> str:
+<<<<<<< HEAD
     """One line if several clusters were found where nothing parts the points; else empty."""
     if 2 * hierarchy.sizes().max() > hierarchy.n_points or not has_no_groups(points):
+=======
+    """One line if there are several clusters, but the points have no visible gaps; else empty."""
+    if 2 * hierarchy.sizes().max() > hierarchy.n_points or not is_all_one_cloud(points):
+>>>>>>> 2bb31f6 (The command line reads like a column of verbs, in plain words, and asks no model which method it is)
         return ""
     return (
-        f"nothing parts these {hierarchy.n_points:,} points: they lie in one cloud, of which the "
-        f"{hierarchy.n_clusters():,} clusters are pieces. They may be one identity, or each one of "
-        "its own, or the embeddings do not tell identities apart"
+        f"these {hierarchy.n_points:,} points form one cloud without gaps, and the "
+        f"{hierarchy.n_clusters():,} clusters are parts of it: the points may be one identity, or "
+        "one identity each, or the embeddings do not separate identities"
     )

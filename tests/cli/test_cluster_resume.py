@@ -20,8 +20,8 @@ from hilander.synthetic.identities import make_identities
 # its place; a negative n is a time in the life of a child, at which its parent kills it.
 KILLER = """
 import json, os, signal, sys, time
-import hilander.estimator, hilander.training.plans, hilander.cli.kept_work
-from hilander import budget
+import hilander.estimator, hilander.training.inference, hilander.cli.kept_work
+from hilander.hierarchy import budget
 from hilander.cli.main import main
 
 budget.LONG_RUN = 0
@@ -134,7 +134,7 @@ def long(monkeypatch):
 
 
 def test_what_is_kept_is_not_worked_out_again(place, long, tmp_path, monkeypatch, capsys):
-    import hilander.estimator as estimator
+    from hilander.training import inference
 
     searched = []
 
@@ -144,14 +144,14 @@ def test_what_is_kept_is_not_worked_out_again(place, long, tmp_path, monkeypatch
             raise KeyboardInterrupt
         return real(features, k, **how)
 
-    real = estimator.build_knn_graph
-    monkeypatch.setattr(estimator, "build_knn_graph", search)
+    real = inference.build_knn_graph
+    monkeypatch.setattr(inference, "build_knn_graph", search)
     loud = [part for part in command(place, tmp_path / "run") if part != "--quiet"]
     assert main(loud) == 130
-    assert "run.work is kept, and the same command goes on" in capsys.readouterr().err
+    assert "run.work is kept, and the same command resumes" in capsys.readouterr().err
     assert main(loud) == 0
     out = capsys.readouterr().out
-    assert "going on from" in out
+    assert "resuming from" in out
     assert "points, k = 6: about" in out
     assert searched[0] == 300
     assert 300 not in searched[1:]

@@ -7,10 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from hilander.cli.inputs import DECODERS as OFFERED
 from hilander.cli.main import main
 from hilander.graph.scores import EdgeScores, edge_density
-from hilander.hierarchy.decoding.decode import DECODERS
 from hilander.hierarchy.doubts import find_doubtful_merges, find_merge_candidates
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.levels import walk_levels
@@ -27,9 +25,15 @@ from hilander.io.writing import folder_writer
 from hilander.synthetic.identities import make_identities
 
 
-def score_by_affinity(graph, nodes):
-    linkage = np.clip(graph.affinity, 0, 1).astype(np.float32)
-    return EdgeScores(linkage, edge_density(graph.affinity, linkage))
+class AffinityScorer:
+    """Takes the cosine of an edge as its linkage."""
+
+    def bind_points(self, features):
+        pass
+
+    def __call__(self, graph, nodes):
+        linkage = np.clip(graph.affinity, 0, 1).astype(np.float32)
+        return EdgeScores(linkage, edge_density(graph.affinity, linkage))
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +41,7 @@ def doubtful(tmp_path_factory):
     """A run of several levels, whose merges are far from sure."""
     folder = tmp_path_factory.mktemp("doubtful") / "run"
     X, _ = make_identities(n_identities=20, size=15, dim=16, spread=0.8, seed=3)
-    steps = list(walk_levels(X, score_by_affinity, Rules(k=2, p_tau=0.3)))
+    steps = list(walk_levels(X, AffinityScorer(), Rules(k=2, p_tau=0.3)))
     ids = np.array([f"face-{number}" for number in range(len(X))])
     with folder_writer(folder, RUN_KIND) as inside:
         write_hierarchy(Hierarchy.of_steps(steps), inside, ids)
@@ -56,10 +60,6 @@ def run(tmp_path_factory):
     assert main(["train", *common, "-o", str(folder / "model"), *options]) == 0
     assert main(["cluster", *common, "-m", str(folder / "model"), "-o", str(folder / "run")]) == 0
     return folder / "run"
-
-
-def test_the_decoders_of_the_options_are_those_there_are():
-    assert OFFERED == DECODERS
 
 
 def test_json_tells_the_doubts_of_the_library_by_id(doubtful, capsys):

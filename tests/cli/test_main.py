@@ -143,14 +143,17 @@ def test_cluster_writes_what_was_done_and_how_long_it_took(clustered):
 
 def test_a_run_tells_the_threshold_that_suits_the_spread_of_its_sizes(clustered, capsys):
     model = HiLander.load(clustered / "model")
-    model.rules_ = replace(model.rules_, p_tau=0.4, p_tau_slope=1.0)
+    rules = replace(model.rules_, p_tau=0.4, p_tau_slope=1.0)
+    model.model_ = replace(model.model_, rules=rules)
     model.save(clustered / "rising")
     command = ["cluster", f"{clustered}/test.npz", "-m", f"{clustered}/rising"]
     assert main([*command, "-o", f"{clustered}/run"]) == 0
     (step, *_) = model.walk(np.load(clustered / "test.npz")["features"])
     applied = step.parents.p_tau
     assert applied != pytest.approx(0.4, abs=0.01)
-    assert f"p_tau {applied:.2g} (for its sizes; else 0.4)" in capsys.readouterr().out
+    assert (
+        f"p_tau {applied:.2g} (adapted to the cluster sizes, from 0.4)" in capsys.readouterr().out
+    )
     told = json.loads((clustered / "run" / "run.json").read_text())
     assert told["settings"]["p_tau"] == 0.4
     assert main(["info", str(clustered / "run"), "--json"]) == 0
@@ -204,7 +207,7 @@ def test_a_run_in_the_place_of_another_says_so(clustered, capsys):
     assert main([*command, "-o", f"{clustered}/run"]) == 0
     (said,) = (line for line in capsys.readouterr().out.splitlines() if "replaces" in line)
     assert re.fullmatch(
-        rf"it replaces an earlier run, of \d{{4}}-\d\d-\d\d \d\d:\d\d with 96 points in "
+        rf"this run replaces an earlier one, of \d{{4}}-\d\d-\d\d \d\d:\d\d with 96 points in "
         rf"{n_clusters} clusters",
         said,
     )
@@ -214,7 +217,7 @@ def test_a_run_in_the_place_of_another_says_so(clustered, capsys):
     review.write_text("mine")
     assert main([*command, "-o", f"{clustered}/run"]) == 0
     said = capsys.readouterr().out.splitlines()[-1]
-    assert said == f"it replaces an earlier run; its review in {review.parent} is kept"
+    assert said == f"this run replaces an earlier one; its review in {review.parent} is kept"
     assert review.read_text() == "mine"
     assert main([*command, "-o", f"{clustered}/run", "--quiet"]) == 0
     assert capsys.readouterr().out == ""
@@ -316,14 +319,14 @@ def test_info_counts_the_epochs_of_one_look(clustered, capsys):
     assert main(["info", f"{clustered}/model", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["epochs"] == 3
-    assert "looks" not in facts
+    assert "classifiers" not in facts
     assert main(["info", f"{PRETRAINED}", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     records = json.loads((PRETRAINED / "history.json").read_text())
-    assert facts["looks"] == len({record["look"] for record in records}) > 1
+    assert facts["classifiers"] == len({record["look"] for record in records}) > 1
     draws = len({record["draw"] for record in records})
     assert facts["draws"] == draws == 3
-    assert facts["epochs"] * facts["looks"] * draws == len(records)
+    assert facts["epochs"] * facts["classifiers"] * draws == len(records)
 
 
 def test_info_explains_settings(clustered, capsys):

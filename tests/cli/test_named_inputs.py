@@ -43,7 +43,7 @@ def test_info_knows_the_model_in_the_box_by_name(capsys, monkeypatch, tmp_path):
 
 def test_cluster_knows_the_model_in_the_box_by_name(run, capsys):
     assert main(["cluster", f"{run}/points.npy", "-m", "pretrained", "-o", f"{run}/again"]) == 0
-    assert "model: in the box" in capsys.readouterr().out
+    assert "model: pretrained" in capsys.readouterr().out
     again, before = (Hierarchy.load(run / name).labels(-1) for name in ("again", "run"))
     np.testing.assert_array_equal(again, before)
 

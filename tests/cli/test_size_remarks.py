@@ -21,11 +21,11 @@ def group(*levels):
     return Hierarchy(made)
 
 
-def remark(*levels, is_pretrained=False, whitened=False):
+def remark(*levels, can_whiten=False, whitened=False):
     found = group(*levels)
     points, _ = make_identities(n_identities=len(levels[0]) // 5 + 1, size=5, dim=32, seed=0)
     points = points[: found.n_points]
-    return remark_on_sizes(found, points, is_pretrained=is_pretrained, whitened=whitened)
+    return remark_on_sizes(found, points, can_whiten=can_whiten, whitened=whitened)
 
 
 def pairs(n_points, n_pairs):
@@ -37,17 +37,17 @@ def pairs(n_points, n_pairs):
 
 def test_points_that_nearly_all_stay_alone_are_told_of():
     said = remark(pairs(200, 4))
-    assert said.startswith("192 of 200 points stay alone: each may be an identity of its own, or")
-    assert "a lower --p-tau, or train with labels" in said
+    assert said.startswith("192 of 200 points are in a cluster of their own: either")
+    assert "a lower --p-tau, or train on labels" in said
     assert remark(pairs(200, 5)) == ""
 
 
 def test_one_cluster_of_all_is_told_of_with_the_level_below_it():
     said = remark(np.zeros(60, int))
-    assert said.startswith("all points are in one cluster: they may be one identity, or")
-    assert "a higher --p-tau, or train with labels" in said
-    assert "finer" not in said
-    assert "; level_0 of clusters.parquet is finer; " in remark(
+    assert said.startswith("all points are in one cluster: either they are one identity, or")
+    assert "a higher --p-tau, or train on labels" in said
+    assert "has more clusters" not in said
+    assert "(level_0 of clusters.parquet has more clusters)" in remark(
         np.arange(60) // 20, np.zeros(60, int)
     )
     assert remark(np.arange(60) // 30) == ""
@@ -61,8 +61,8 @@ def test_few_points_may_well_be_one_identity_or_as_many_as_they_are():
 
 @pytest.mark.parametrize("labels", [np.arange(60), np.zeros(60, int)])
 def test_the_other_whitening_is_advised_where_it_can_be_chosen(labels):
-    assert "--p-tau, --whiten yes, or" in remark(labels, is_pretrained=True)
-    assert "--p-tau, --whiten no, or" in remark(labels, is_pretrained=True, whitened=True)
+    assert "--p-tau, --whiten yes, or" in remark(labels, can_whiten=True)
+    assert "--p-tau, --whiten no, or" in remark(labels, can_whiten=True, whitened=True)
     assert "--whiten" not in remark(labels)
 
 
@@ -72,9 +72,9 @@ def test_hilander_cluster_says_it(tmp_path, capsys):
     np.save(tmp_path / "fine.npy", make_identities(n_identities=12, size=10, dim=32, seed=0)[0])
     command = ["-o", f"{tmp_path}/run", "--whiten", "no"]
     assert main(["cluster", f"{tmp_path}/noise.npy", *command, "--p-tau", "0.95"]) == 0
-    assert "points stay alone: " in capsys.readouterr().out
+    assert "points are in a cluster of their own: " in capsys.readouterr().out
     assert main(["cluster", f"{tmp_path}/fine.npy", *command]) == 0
-    assert "alone" not in capsys.readouterr().out
+    assert "of their own" not in capsys.readouterr().out
 
 
 def test_pieces_of_one_cloud_are_told_of(tmp_path, capsys):
@@ -82,12 +82,12 @@ def test_pieces_of_one_cloud_are_told_of(tmp_path, capsys):
     np.save(tmp_path / "cloud.npy", cloud.astype(np.float32))
     assert main(["cluster", str(tmp_path / "cloud.npy"), "-o", str(tmp_path / "run")]) == 0
     said = capsys.readouterr().out
-    assert "nothing parts these 300 points: they lie in one cloud, of which the " in said
-    assert "They may be one identity, or each one of its own" in said
+    assert "these 300 points form one cloud without gaps, and the " in said
+    assert "the points may be one identity, or one identity each" in said
 
 
 def test_identities_that_stand_apart_are_no_cloud():
     points, labels = make_identities(n_identities=30, size=8, dim=32, seed=0)
-    assert remark_on_sizes(group(labels), points, is_pretrained=True, whitened=False) == ""
+    assert remark_on_sizes(group(labels), points, can_whiten=True, whitened=False) == ""
     cloud = np.random.default_rng(0).normal(size=points.shape)
-    assert remark_on_sizes(group(labels), cloud, is_pretrained=True, whitened=False) != ""
+    assert remark_on_sizes(group(labels), cloud, can_whiten=True, whitened=False) != ""

@@ -40,5 +40,5 @@ METHODS = {
     "square": Rival("square", "paper", all_noise, memory=lambda n, d, k: 10**15),
     "unsteady": Rival("unsteady", "paper", second_seed_dies, varies=True),
     "noise": Rival("noise", "paper", all_noise, axes=(Axis("a", (1, 2)),)),
-    "absent": Rival("absent", "today", all_noise, requires=(("no_such_module", "peers"),)),
+    "absent": Rival("absent", "today", all_noise, requires=(("no_such_module", "rivals"),)),
 }

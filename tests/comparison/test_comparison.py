@@ -83,7 +83,7 @@ def test_a_method_that_cannot_fit_is_refused_before_it_starts(
 def test_a_missing_library_is_a_row_that_says_what_installs_it(pair: Pair) -> None:
     (row,) = compare(pair, "absent")
     assert row.error is not None
-    assert "pip install 'hilander[peers]'" in row.error
+    assert "pip install 'hilander[rivals]'" in row.error
 
 
 def test_seeds_that_were_done_survive_one_that_died(pair: Pair) -> None:

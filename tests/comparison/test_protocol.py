@@ -134,7 +134,7 @@ def test_labels_of_another_length_are_refused(problem_and_labels) -> None:
 
 def test_a_missing_library_says_what_installs_it() -> None:
     method = Rival(
-        "absent", "today", cluster=lambda *_: np.zeros(1), requires=(("no_such_module", "peers"),)
+        "absent", "today", cluster=lambda *_: np.zeros(1), requires=(("no_such_module", "rivals"),)
     )
-    with pytest.raises(SettingError, match=r"hilander\[peers\]"):
+    with pytest.raises(SettingError, match=r"hilander\[rivals\]"):
         method.check_installed()

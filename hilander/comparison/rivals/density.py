@@ -130,6 +130,6 @@ FAST_HDBSCAN = Rival(
     uses_graph=False,
     varies=True,
     memory=lambda n, d, k: 12 * n * d + 1_000 * n,
-    requires=(("fast_hdbscan", "peers"), ("pynndescent", "peers")),
+    requires=(("fast_hdbscan", "rivals"), ("pynndescent", "rivals")),
     package="fast_hdbscan",
 )

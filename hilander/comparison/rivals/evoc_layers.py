@@ -56,6 +56,6 @@ EVOC = Rival(
     uses_graph=False,
     varies=True,
     memory=lambda n, d, k: 12 * n * d + 2_000 * n,
-    requires=(("evoc", "peers"),),
+    requires=(("evoc", "rivals"),),
     package="evoc",
 )

@@ -87,7 +87,7 @@ HAC = Rival(
     start=grow_average_tree,
     uses_graph=False,
     memory=lambda n, d, k: 8 * n * n,
-    requires=(("fastcluster", "peers"),),
+    requires=(("fastcluster", "rivals"),),
     package="fastcluster",
 )
 THRESHOLD = Rival(
