@@ -53,13 +53,8 @@ def remark_on_sizes(
 
 
 def remark_on_cloud(hierarchy: Hierarchy, points: npt.NDArray[Any]) -> str:
-<<<<<<< HEAD
-    """One line if several clusters were found where nothing parts the points; else empty."""
-    if 2 * hierarchy.sizes().max() > hierarchy.n_points or not has_no_groups(points):
-=======
     """One line if there are several clusters, but the points have no visible gaps; else empty."""
-    if 2 * hierarchy.sizes().max() > hierarchy.n_points or not is_all_one_cloud(points):
->>>>>>> 2bb31f6 (The command line reads like a column of verbs, in plain words, and asks no model which method it is)
+    if 2 * hierarchy.sizes().max() > hierarchy.n_points or not has_no_groups(points):
         return ""
     return (
         f"these {hierarchy.n_points:,} points form one cloud without gaps, and the "
