@@ -92,9 +92,9 @@ def test_the_command_needs_no_model_and_says_which_it_took(tmp_path, capsys):
     features, _ = make_identities(n_identities=12, size=15, dim=16, seed=3)
     np.save(tmp_path / "emb.npy", features)
     assert main(["cluster", str(tmp_path / "emb.npy"), "-o", str(tmp_path / "run")]) == 0
-    assert "model: in the box" in capsys.readouterr().out
+    assert "model: pretrained" in capsys.readouterr().out
     described = json.loads((tmp_path / "run" / "run.json").read_text())
-    assert described["settings"]["model"] == "in the box"
+    assert described["settings"]["model"] == "pretrained"
 
 
 def test_one_cluster_is_not_called_clusters(tmp_path, capsys):
@@ -107,7 +107,7 @@ def test_info_tells_of_the_model_in_the_box(capsys):
     from hilander.training.model_folder import PRETRAINED
 
     assert main(["info", str(PRETRAINED)]) == 0
-    assert "in the box" in capsys.readouterr().out
+    assert "pretrained" in capsys.readouterr().out
 
 
 def test_the_table_of_the_model_card_is_drawn_from_its_rows():

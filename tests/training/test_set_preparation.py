@@ -1,19 +1,14 @@
 """Preparing a set without labels, and whitening it within its own clusters."""
 
 import json
-from argparse import Namespace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hilander import HiLander
-from hilander.cli.kept_work import take_fingerprint
 from hilander.cli.main import main
 from hilander.embeddings.preparation import PerSetPreparation, Preparation
-from hilander.hierarchy.budget import MemoryPlan
 from hilander.hierarchy.work import Work
-from hilander.io.files import EmbeddingFile
 from hilander.knn.search import build_knn_graph
 from hilander.metrics.scores import bcubed_f
 from hilander.synthetic.identities import make_identities
@@ -147,18 +142,6 @@ def test_the_run_says_how_its_embeddings_were_prepared(tmp_path, capsys):
     assert main(["cluster", str(tmp_path / "emb.npy"), "-o", str(tmp_path / "run")]) == 0
     said = "L2-normalised, whitened within its own clusters"
     p_tau = HiLander.pretrained().rules_.p_tau
-    assert f"model: in the box, p_tau {p_tau:g}, embeddings {said}; run:" in capsys.readouterr().out
+    assert f"model: pretrained, p_tau {p_tau:g}, embeddings {said}; run:" in capsys.readouterr().out
     described = json.loads((tmp_path / "run" / "run.json").read_text())
     assert described["model"]["preparation"] == said
-
-
-def test_kept_work_is_of_the_whitening_that_was_asked_for(model):
-    points = stretched()[0]
-    file = EmbeddingFile(points, None, None, Path("emb.npy"))
-    rules = rules_for(model, len(points))
-    common = {"model": None, "graph": None, "device": "cpu"}
-    auto, same, no = (
-        take_fingerprint(Namespace(**common, whiten=asked), file, rules, MemoryPlan())
-        for asked in ("auto", "auto", "no")
-    )
-    assert auto == same != no
