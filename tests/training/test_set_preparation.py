@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from hilander.training.plans import rules_for
 
 from hilander import HiLander
 from hilander.cli.main import main
@@ -13,7 +14,6 @@ from hilander.knn.search import build_knn_graph
 from hilander.metrics.scores import bcubed_f
 from hilander.synthetic.identities import make_identities
 from hilander.training.paper.recipe import set_preparation as own_preparation
-from hilander.training.plans import rules_for
 from hilander.training.set_preparation import resolve_preparation
 
 
