@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hilander.cli.demo import DemoResult
     from hilander.synthetic.glyph_embedding import GlyphData
 
-# Clusters (rows) and images (columns) of each sheet: as many as a page shows without scrolling.
+# Clusters (rows) and images (columns) of a contact sheet.
 SHEET_ROWS = 12
 SHEET_IMAGES = 14
 SAMPLE_ROWS = 10

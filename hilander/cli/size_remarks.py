@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hilander.hierarchy.hierarchy import Hierarchy
 
 MIN_POINTS = 50  # points; with this many or fewer, any cluster sizes are plausible
-MAX_SINGLETONS = 0.95  # share of the points; identities of one point each are rarer than this
+MAX_SINGLETONS = 0.95  # share of the points; above it, a remark is printed
 TRAIN = "train on labels of such embeddings (hilander train)"
 
 

@@ -1,1 +1,1 @@
-"""Comparing methods on a pair of labelled sets: tuned on one, scored on the other."""
+"""Comparison of clustering methods: tuned on a training set, scored on a test set."""

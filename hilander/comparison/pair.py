@@ -1,4 +1,4 @@
-"""A labelled training set and a test set, prepared once for all methods."""
+"""A labelled training set and a labelled test set, prepared once for all methods."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _TEST, _TRAIN_GRAPH, _TEST_GRAPH = "test.npy", "train-graph.npz", "test-graph.np
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """A training set with its identities and a test set with its own, which only scoring sees.
+    """A training set and a test set, each with its identities. Test labels are only for scoring.
 
     Parameters
     ----------
     name : str
     train, test : ndarray of shape (n_train, dim) and (n_test, dim), float32
-        Prepared: unit length, centred by the training mean where that is called for.
+        Prepared: of unit length, and centred by the training mean if it is in a narrow cone.
     train_labels, test_labels : ndarray, int64
     digest : str
-        Of the arrays as they came.
+        Digest of the arrays before preparation.
     preparation : str
-        What was done to the embeddings, in words.
+        Description of what was done to the embeddings.
     """
 
     name: str
@@ -63,7 +63,7 @@ def prepare_pair(name: str, train: tuple[Any, Any], test: tuple[Any, Any]) -> Pa
     if points.shape[1] != others.shape[1]:
         raise EmbeddingError(
             f"the training set has {points.shape[1]} features, the test set {others.shape[1]}; "
-            "give embeddings of one network"
+            "give embeddings of one embedder"
         )
     for side, labels in (("training", train[1]), ("test", test[1])):
         if labels is None:
@@ -100,9 +100,9 @@ def read_pair(train: Path, test: Path) -> Pair:
 
 @dataclass(frozen=True)
 class StoredPair:
-    """A pair and its two graphs on disk, where the methods' processes find them.
+    """A pair and its two graphs on disk, for the processes of the methods.
 
-    The test labels are in a file of their own, which only the scoring process opens.
+    The test labels have a file of their own, which only the scoring process opens.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class StoredPair:
 
     @classmethod
     def write(cls, pair: Pair, folder: Path, k: int = SHARED_K) -> StoredPair:
-        """Build both graphs, once for all methods, and write everything."""
+        """Build both graphs, once for all methods, and write the pair and the graphs."""
         np.savez(folder / _TRAIN, features=pair.train, labels=pair.train_labels)
         np.save(folder / _TEST, pair.test)
         np.save(folder / _TRUTH, pair.test_labels)
@@ -128,6 +128,6 @@ class StoredPair:
         return features, labels, KnnGraph.load(self.folder / _TRAIN_GRAPH)
 
     def read_test(self) -> tuple[FloatArray, KnnGraph]:
-        """Test features and graph, mapped where possible; no labels."""
+        """Test features and graph, without labels."""
         features = np.load(self.folder / _TEST)
         return features, KnnGraph.load(self.folder / _TEST_GRAPH)

@@ -1,4 +1,4 @@
-"""The report of a comparison: Markdown with its picture beside it, and one HTML file."""
+"""The report of a comparison: a Markdown file with a picture, and a self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PICTURE = "comparison.png"
+_LEAST_SECONDS = 1e-2  # shortest time on the logarithmic axis, which has no place for 0
 _COLOURS = {"paper": BLUE, "today": ORANGE, "ours": GREEN, "floor": INK}
 _NAMES = {
     "paper": "in the paper's tables",
-    "today": "today's rivals",
+    "today": "newer methods",
     "ours": "this library",
-    "floor": "floor: a cosine threshold",
+    "floor": "baseline: a cosine threshold",
 }
 
 
@@ -51,7 +52,7 @@ def draw_comparison(summaries: Sequence[Summary]) -> Figure:
     left, right = figure.subplots(1, 2)
     _draw_bars(left, done)
     _draw_times(right, done)
-    # Labels and legend are as high in a picture of one method as in one of twenty.
+    # The height of labels and legend does not depend on the number of methods.
     top, bottom = 1 - 0.4 / height, 0.6 / height
     figure.subplots_adjust(left=0.16, right=0.97, top=top, bottom=bottom, wspace=0.25)
     return figure
@@ -76,29 +77,29 @@ def _draw_times(axes: Any, done: Sequence[Summary]) -> None:
     for family, name in _NAMES.items():
         some = [one for one in done if one.family == family]
         if some:
-            seconds = [max(one.seconds, 1e-2) for one in some]
+            seconds = [max(one.seconds, _LEAST_SECONDS) for one in some]
             scores = [one.mean("bcubed_f") for one in some]
             axes.plot(seconds, scores, "o", color=_COLOURS[family], label=name)
     for one in done:
-        at = (max(one.seconds, 1e-2), one.mean("bcubed_f"))
+        at = (max(one.seconds, _LEAST_SECONDS), one.mean("bcubed_f"))
         axes.annotate(
             one.method, at, xytext=(4, 3), textcoords="offset points", fontsize=7, color=INK
         )
     axes.set_xscale("log")
-    dress_axes(axes, "BCubed F", "seconds to fit and predict, tuning apart")
+    dress_axes(axes, "BCubed F", "seconds to fit and predict, without tuning")
     above = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2}
     axes.legend(frameon=False, labelcolor=INK, fontsize=8, ncols=len(_NAMES), **above)
 
 
 def write_comparison_report(rows: Sequence[Row], folder: Path) -> list[Path]:
-    """Write ``report.md`` with its picture, and ``report.html``, which holds everything.
+    """Write ``report.md`` with its picture, and ``report.html``, which needs no other file.
 
     Parameters
     ----------
     rows : sequence of Row
         Of one data set.
     folder : Path
-        Exists.
+        An existing folder.
 
     Returns
     -------
@@ -118,12 +119,12 @@ def write_comparison_report(rows: Sequence[Row], folder: Path) -> list[Path]:
 
 
 def describe_rows(rows: Sequence[Row]) -> str:
-    """Where the rows come from, in two sentences."""
+    """Data, machine, commit and protocol of the rows, in two sentences."""
     first = rows[0]
     return (
         f"{first.n:,} test points of {first.d} features (data {first.dataset_hash}); "
         f"{first.machine}; commit {first.commit or 'unknown'}. "
-        f"Every method was tuned on the training set alone, with at most {BUDGET} tries; "
+        f"Each method was tuned on the training set, with at most {BUDGET} settings; "
         "scores are means over seeds ± standard deviation."
     )
 
@@ -131,7 +132,7 @@ def describe_rows(rows: Sequence[Row]) -> str:
 def _picture_bytes(summaries: Sequence[Summary]) -> bytes:
     try:
         figure = draw_comparison(summaries)
-    except SettingError:  # no result, or no matplotlib: the tables still tell
+    except SettingError:  # no result, or no matplotlib: the report has only its table
         return b""
     stream = io.BytesIO()
     figure.savefig(stream, format="png", facecolor=PAPER)

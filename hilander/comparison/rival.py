@@ -1,4 +1,4 @@
-"""The one signature that every method of the comparison has, and how its settings are searched."""
+"""The signature that every method of the comparison has, and the settings to try."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Problem:
     Parameters
     ----------
     features : ndarray of shape (n_points, dim), float32
-        Prepared: of unit length, centred where the training set asks for it.
+        Prepared: of unit length, and centred if the training set is in a narrow cone.
     graph : KnnGraph of n_points nodes
-        Shared by all methods; each takes as many columns as it wants.
+        Shared by all methods; each uses as many columns as it needs.
     seed : int
-        Of whatever the method draws.
+        Seed of the method's random choices.
     """
 
     features: FloatArray
@@ -37,22 +37,22 @@ class Problem:
     seed: int = 0
 
     def neighbours(self, k: int) -> KnnGraph:
-        """The graph of the k nearest, or of as many as there are."""
+        """The graph of the k nearest neighbours, or of all if the graph has fewer."""
         k = min(k, self.graph.k)
         return KnnGraph(self.graph.neighbours[:, :k], self.graph.affinity[:, :k])
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One setting and the values to try.
+    """One setting, and the values to try.
 
     Parameters
     ----------
     name : str
     values : tuple
-        Rising, if numbers.
+        In rising order, if they are numbers.
     refine : bool
-        Whether values between the best one and its neighbours are worth trying.
+        Whether values between the best one and those next to it are tried too.
     """
 
     name: str
@@ -68,35 +68,43 @@ def _no_start(problem: Problem, fitted: Any, params: Params) -> Any:
     return fitted
 
 
+def _no_choices(fitted: Any) -> dict[str, Any]:
+    return {}
+
+
 @dataclass(frozen=True)
 class Rival:
-    """A way to cluster, with all that a fair comparison must know of it.
+    """A clustering method, with everything that the comparison needs to know about it.
 
     Parameters
     ----------
     name : str
-        As tables show it.
+        Name in tables.
     family : {"paper", "today", "ours", "floor"}
+        A method of the paper's tables, a newer one, this library, or the baseline.
     cluster : callable (problem, state, params) -> labels of shape (n_points,)
-        -1 marks noise, which the protocol turns into singletons. `state` is what `start` gave.
+        `state` is the result of `start`. -1 marks noise; the comparison counts each noise point as
+        a cluster.
     axes : tuple of Axis
-        What is tuned; none for a method that needs no tuning or does its own.
+        Settings to tune; none for a method without settings, or one that tunes itself.
     fit : callable (problem, labels, params) -> fitted
-        Learns from labelled points; only of methods that need labels.
+        Learns from labelled points. It is called only if `needs_labels`.
     start : callable (problem, fitted, params) -> state
-        Work that many settings share, such as a tree that is then cut. By default gives `fitted`.
+        Work that several settings share, such as building a tree that `cluster` cuts. By default
+        it returns `fitted`.
     fitted_by, started_by : tuple of str
-        Settings that `fit` and `start` depend on; they are called once for each of their values.
+        Settings that `fit` and `start` depend on. Each is called once for each of their values.
+    choices : callable (fitted) -> dict
+        Settings that a method which tunes itself has chosen.
     needs_labels : bool
-    uses_graph : bool
     varies : bool
-        Whether the seed matters, so that several are run.
+        Whether the result depends on the seed; then several seeds are run.
     memory : callable (n_points, dim, k) -> bytes
-        Estimate of the most memory it takes, without the interpreter.
+        Estimate of the peak memory, without the interpreter.
     requires : tuple of (module, extra)
         Optional libraries, and the extra that installs them.
     package : str
-        Distribution whose version the rows name.
+        Distribution whose version is recorded in the rows.
     """
 
     name: str
@@ -107,8 +115,8 @@ class Rival:
     start: Callable[[Problem, Any, Params], Any] = _no_start
     fitted_by: tuple[str, ...] = ()
     started_by: tuple[str, ...] = ()
+    choices: Callable[[Any], dict[str, Any]] = _no_choices
     needs_labels: bool = False
-    uses_graph: bool = True
     varies: bool = False
     memory: Callable[[int, int, int], int] = lambda n, d, k: 4 * n * d + 24 * n * k
     requires: tuple[tuple[str, str], ...] = ()
@@ -121,7 +129,7 @@ class Rival:
         return [dict(zip(names, values, strict=True)) for values in combinations]
 
     def check_installed(self) -> None:
-        """Refuse to run without the optional libraries, saying what installs them."""
+        """Refuse to run without the optional libraries; the error names what installs them."""
         for module, extra in self.requires:
             try:
                 importlib.import_module(module)
@@ -133,7 +141,7 @@ class Rival:
 
 
 def noise_to_singletons(labels: IntArray) -> IntArray:
-    """Number clusters from 0 and give every noise point (-1) a cluster of its own.
+    """Number clusters from 0, and make each noise point (-1) a cluster of its own.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One row a run, in JSON lines that are only ever added to."""
+"""Results as rows, one for each run, in a file of JSON lines to which rows are appended."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from hilander.errors import FileFormatError
 
 @dataclass(frozen=True)
 class Row:
-    """What one run of one method gave, or why it gave nothing.
+    """Result of one run of one method, or its error.
 
     Parameters
     ----------
     dataset, dataset_hash : str
-        Name of the train and test pair, and a digest of its arrays.
+        Name of the pair of training and test set, and a digest of its arrays.
     method, family, version : str
     seed : int
     n, d : int
@@ -37,7 +37,7 @@ class Row:
     pairwise_f, bcubed_f, nmi, ari : float or None
     tune_seconds, fit_seconds, predict_seconds : float or None
     cpu_seconds : float or None
-        Of the whole run, tuning counted.
+        Of the whole run, with tuning.
     peak_memory : int or None
         Bytes.
     machine, commit : str
@@ -70,7 +70,7 @@ class Row:
 
 
 def append_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Add rows to the end of a file, one JSON object a line, in one write."""
+    """Append rows to a file, one JSON object on each line, in one write."""
     text = "".join(json.dumps(asdict(row), sort_keys=False) + "\n" for row in rows)
     with open(path, "a", encoding="utf-8") as stream:
         stream.write(text)
@@ -96,10 +96,10 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def latest_rows(rows: Iterable[Row]) -> list[Row]:
-    """The last row of each data set, method and seed, in the order they first came.
+    """The last row of each data set, method and seed, in the order of their first rows.
 
-    An error row without a result stands for all seeds of its method, so it drops older rows of
-    them; a result drops older error rows.
+    A row with an error holds for all seeds of its method, so it replaces older results. A result
+    replaces older errors.
     """
     kept: dict[tuple[str, str, str, int], Row] = {}
     for row in rows:
@@ -112,7 +112,7 @@ def latest_rows(rows: Iterable[Row]) -> list[Row]:
 
 
 def digest_arrays(*arrays: npt.NDArray[Any]) -> str:
-    """A short digest of arrays: their types, shapes and values."""
+    """A short digest of the types, shapes and values of arrays."""
     digest = hashlib.blake2b(digest_size=8)
     for array in arrays:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
@@ -122,7 +122,7 @@ def digest_arrays(*arrays: npt.NDArray[Any]) -> str:
 
 @cache
 def describe_machine() -> str:
-    """Processor, cores and memory, without the machine's name."""
+    """Processor, cores, memory and system, without the name of the machine."""
     cores = os.cpu_count() or 1
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
@@ -143,7 +143,7 @@ def _processor() -> str:
 
 @cache
 def current_commit() -> str:
-    """Commit of the source that is running, with + if it was changed; "" outside a repository."""
+    """Commit of the running source, with + if files were changed; "" outside a repository."""
     folder = Path(__file__).resolve().parents[2]
     if not (folder / ".git").exists():
         return ""

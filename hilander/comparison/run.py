@@ -1,4 +1,4 @@
-"""Run every method on a pair, each in its own process under limits, and give rows."""
+"""Run methods on a pair, each in its own process under limits, and collect rows."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from hilander.metrics.report import score_clustering
 
 @dataclass(frozen=True)
 class Plan:
-    """How a comparison is run.
+    """Settings of a comparison.
 
     Parameters
     ----------
     seeds : int
-        Runs of each method whose result varies.
+        Runs of each method whose result depends on the seed.
     limits : Limits
         Of each method.
     jobs : int
         Methods that run at the same time.
     rows : Path, optional
-        File that rows are added to as they come.
+        File to append each row to.
     registry : str
-        ``module:name`` of the methods.
+        ``module:name`` of a mapping of names to methods.
     """
 
     seeds: int = 3
@@ -59,13 +59,13 @@ class Plan:
 
 
 class Progress:
-    """A bar of methods done, with what runs now beside it, and a line for each that ends.
+    """A progress bar of the methods, with those that run now, and a line for each that ends.
 
     Parameters
     ----------
     n_methods : int
     quiet : bool
-        Show nothing.
+        Print nothing.
     """
 
     def __init__(self, n_methods: int, quiet: bool = False) -> None:
@@ -77,7 +77,7 @@ class Progress:
         )  # fmt: skip
 
     def note(self, method: str, status: str) -> None:
-        """Say what a method is doing."""
+        """Show what a method is doing."""
         with self.lock:
             if self.running.get(method) != status:
                 self.running[method] = status
@@ -85,7 +85,7 @@ class Progress:
                 self.bar.set_postfix_str(shown)
 
     def done(self, method: str, rows: Sequence[Row]) -> None:
-        """Say how a method ended."""
+        """Print how a method ended."""
         with self.lock:
             self.running.pop(method, None)
             self.bar.update()
@@ -112,22 +112,22 @@ def _describe_end(rows: Sequence[Row]) -> str:
 def compare_methods(
     pair: Pair, methods: Sequence[Rival], plan: Plan, progress: Progress | None = None
 ) -> list[Row]:
-    """Tune, fit and run methods on a pair.
+    """Tune, train and run methods on a pair.
 
-    A method that is missing a library, cannot fit into memory, raises, or passes a limit becomes a
-    row with its error.
+    If a method lacks a library, needs too much memory, raises or exceeds a limit, its row holds the
+    error.
 
     Parameters
     ----------
     pair : Pair
-    methods : sequence of Method
+    methods : sequence of Rival
     plan : Plan
     progress : Progress, optional
 
     Returns
     -------
     rows : list of Row
-        One a seed, in the order of `methods`.
+        One for each seed, in the order of `methods`.
     """
     progress = progress or Progress(len(methods), quiet=True)
     with tempfile.TemporaryDirectory(prefix="hilander-compare-") as temporary:
@@ -181,7 +181,7 @@ def _run_method(
 
 
 def refuse_memory(method: Rival, pair: Pair, limits: Limits) -> str | None:
-    """Why a method cannot fit, judged before it starts; None if it can."""
+    """Why a method would exceed the memory limit, by its estimate; None if it would not."""
     n_points = max(len(pair.train), len(pair.test))
     wanted = method.memory(n_points, pair.test.shape[1], SHARED_K)
     if wanted <= limits.memory:
@@ -226,7 +226,7 @@ def _blank_row(pair: Pair, method: Rival) -> Row:
 
 
 def version_of(package: str) -> str:
-    """Name and version of the distribution behind a method."""
+    """Name and version of the distribution that a method comes from."""
     if package == "hilander":
         return f"hilander {__version__}"
     try:

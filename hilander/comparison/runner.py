@@ -1,4 +1,4 @@
-"""Run a command under a time limit and a memory limit, so that one that dies does no harm."""
+"""Run a command in its own process, under a time limit and a memory limit."""
 
 from __future__ import annotations
 
@@ -10,20 +10,29 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
+from typing import IO
 
-_LOOK_EVERY = 0.1  # seconds
-_LAST_WORDS = 400  # characters of an error output that are worth keeping
+_POLL_SECONDS = 0.1  # between two checks of the limits; memory that is held for less is missed
+_ERROR_LENGTH = 400  # characters of an error that are kept, so that a table stays readable
+_TERMINATE_SECONDS = 2  # that a process has to end by itself, before it is killed
+# Variables that set the number of threads of the numeric libraries.
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one method may take.
+    """Limits of one method.
 
     Parameters
     ----------
     seconds : float
     memory : int
-        Bytes of resident memory.
+        Resident memory, in bytes.
     threads : int
         Threads of the numeric libraries.
     """
@@ -40,10 +49,10 @@ class Ended:
     Parameters
     ----------
     reason : str or None
-        Why it failed; None if it did not.
+        Why it failed; None for success.
     seconds : float
     peak_memory : int
-        Highest resident memory that was seen.
+        Highest resident memory that was measured, in bytes.
     """
 
     reason: str | None
@@ -59,49 +68,35 @@ def run_limited(
     environment: Mapping[str, str] | None = None,
     watch: Callable[[], None] | None = None,
 ) -> Ended:
-    """Run a command and end it, with all it started, when it passes a limit.
+    """Run a command. If it exceeds a limit, end it and all processes that it started.
 
     Parameters
     ----------
     command : sequence of str
     limits : Limits
     log : Path
-        Where its output goes.
+        File for its output.
     environment : mapping, optional
-        Variables beside those of this process.
+        Variables in addition to those of this process.
     watch : callable, optional
-        Called at every look at the running command.
+        Called at each check of the limits.
 
     Returns
     -------
     ended : Ended
     """
-    threads = {name: str(limits.threads) for name in THREAD_VARIABLES}
     start, peak, reason = monotonic(), 0, None
     with open(log, "wb") as stream:
-        process = subprocess.Popen(
-            command,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, **threads, **(environment or {})},
-            start_new_session=True,
-        )
+        process = _start(command, limits, stream, environment or {})
         try:
             while process.poll() is None:
                 peak = max(peak, resident_memory(process.pid))
-                if peak > limits.memory:
-                    reason = (
-                        f"memory limit: {peak / 2**30:.1f} GB used, "
-                        f"{limits.memory / 2**30:.1f} GB allowed"
-                    )
-                elif monotonic() - start > limits.seconds:
-                    reason = f"time limit: more than {limits.seconds:.0f} s"
+                reason = describe_excess(limits, peak, monotonic() - start)
                 if reason:
                     break
                 if watch:
                     watch()
-                sleep(_LOOK_EVERY)
+                sleep(_POLL_SECONDS)
         finally:
             _end(process)
     if reason is None and process.returncode:
@@ -109,12 +104,28 @@ def run_limited(
     return Ended(reason, monotonic() - start, peak)
 
 
-THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
+def _start(
+    command: Sequence[str], limits: Limits, log: IO[bytes], environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    """Start a command in a session of its own."""
+    threads = {name: str(limits.threads) for name in THREAD_VARIABLES}
+    return subprocess.Popen(
+        command,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **threads, **environment},
+        start_new_session=True,
+    )
+
+
+def describe_excess(limits: Limits, memory: int, seconds: float) -> str | None:
+    """The limit that is exceeded; None if there is none."""
+    if memory > limits.memory:
+        return f"memory limit: {memory / 2**30:.1f} GB used, {limits.memory / 2**30:.1f} GB allowed"
+    if seconds > limits.seconds:
+        return f"time limit: more than {limits.seconds:.0f} s"
+    return None
 
 
 def describe_failure(code: int, log: Path) -> str:
@@ -123,11 +134,11 @@ def describe_failure(code: int, log: Path) -> str:
         with contextlib.suppress(ValueError):
             return f"ended by {signal.Signals(-code).name}"
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return lines[-1].strip()[:_LAST_WORDS] if lines else f"ended with exit code {code}"
+    return lines[-1].strip()[:_ERROR_LENGTH] if lines else f"ended with exit code {code}"
 
 
 def resident_memory(pid: int) -> int:
-    """Bytes of memory a process holds now; 0 if that cannot be told."""
+    """Resident memory of a process in bytes; 0 if the system does not report it."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
@@ -143,12 +154,12 @@ def resident_memory(pid: int) -> int:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the command's whole session, first asking, then not."""
+    """End the command's session: terminate it, and kill it if it does not end."""
     if process.poll() is not None:
         return
     for attempt in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, attempt)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=2)
+            process.wait(timeout=_TERMINATE_SECONDS)
             return

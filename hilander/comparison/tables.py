@@ -14,19 +14,19 @@ from hilander.comparison.rows import Row
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean of several runs and their standard deviation (0 for one run)."""
+    """Mean and standard deviation of several runs; the deviation of one run is 0."""
 
     mean: float
     deviation: float
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        """Summarise values, of which there is at least one."""
+        """Summarise one value or more."""
         deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
         return cls(float(np.mean(values)), deviation)
 
     def show(self, digits: int = 3) -> str:
-        """Mean, with the deviation behind it where it does not round to 0."""
+        """The mean, and the deviation unless it rounds to 0."""
         text = f"{self.mean:.{digits}f}"
         if round(self.deviation, digits) > 0:
             text += f" ± {self.deviation:.{digits}f}"
@@ -47,7 +47,7 @@ class Summary:
         cpu_seconds, peak_memory; empty if no run had a result.
     params : dict
     error : str or None
-        Why runs are missing.
+        Why results are missing.
     """
 
     method: str
@@ -59,12 +59,12 @@ class Summary:
     error: str | None
 
     def mean(self, name: str) -> float:
-        """Mean of a score, NaN if there is none."""
+        """Mean of a score; NaN if there is none."""
         return self.scores[name].mean if name in self.scores else math.nan
 
     @property
     def seconds(self) -> float:
-        """Fit and prediction of one run, tuning not counted; NaN if there is none."""
+        """Time to fit and predict in one run, without tuning; NaN if there is none."""
         return self.mean("fit_seconds") + self.mean("predict_seconds")
 
 
@@ -75,7 +75,7 @@ _NUMBERS = (
 
 
 def summarise_rows(rows: Iterable[Row]) -> list[Summary]:
-    """One summary a method, best BCubed F first, those without a result last.
+    """One summary for each method, by falling BCubed F; methods without a result come last.
 
     Parameters
     ----------
@@ -126,15 +126,15 @@ SHORT = ("method", "Fp", "Fb", "NMI", "clusters", "tune s", "fit s", "predict s"
 
 
 def tabulate(summaries: Sequence[Summary], names: Sequence[str] | None = None) -> list[list[str]]:
-    """Cells of a table, the header first.
+    """Cells of a table, with the header as the first row.
 
-    A method without a result has its error in place of its scores.
+    The row of a method without a result holds its name and its error.
 
     Parameters
     ----------
     summaries : sequence of Summary
     names : sequence of str, optional
-        Columns wanted; all by default.
+        Names of the columns; all by default.
     """
     columns = [column for column in COLUMNS if names is None or column[0] in names]
     table = [[name for name, _ in columns]]
@@ -147,7 +147,7 @@ def tabulate(summaries: Sequence[Summary], names: Sequence[str] | None = None) -
 
 
 def format_comparison(summaries: Sequence[Summary]) -> str:
-    """Lay a comparison out for the terminal, errors below it."""
+    """Format a comparison as a table for the terminal, followed by the errors."""
     table = tabulate([one for one in summaries if one.n_runs], SHORT)
     widths = [max(len(row[at]) for row in table) for at in range(len(table[0]))]
     lines = [
@@ -166,7 +166,7 @@ def format_comparison(summaries: Sequence[Summary]) -> str:
 
 
 def format_markdown(summaries: Sequence[Summary], names: Sequence[str] | None = None) -> str:
-    """Lay a comparison out as a Markdown table; errors stand in the first score's place."""
+    """Format a comparison as a Markdown table; an error takes the place of the first score."""
     table = tabulate(summaries, names)
     width = len(table[0])
     lines = ["| " + " | ".join(table[0]) + " |", "|" + "---|" * width]
@@ -183,12 +183,12 @@ def _show(one: Summary, name: str) -> str:
 
 
 def show_count(value: float) -> str:
-    """A count with thousands marked."""
+    """A count with thousands separators."""
     return "–" if math.isnan(value) else f"{value:,.0f}"
 
 
 def show_seconds(value: float) -> str:
-    """Seconds, more exact where they are few."""
+    """Seconds, with fewer decimals the more there are."""
     if math.isnan(value):
         return "–"
     return f"{value:.2f}" if value < 1 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"

@@ -1,8 +1,8 @@
-"""The process of one method: tune, then fit and predict for every seed.
+"""The process of one method: tune, then train and cluster once for each seed.
 
-Run as ``python -m hilander.comparison.worker JOB`` where JOB is a JSON file. Results go to files
-beside it, seed by seed, so that what is done survives a limit that is passed later. Test labels are
-not among what it reads.
+Run as ``python -m hilander.comparison.worker JOB``, where JOB is a JSON file. The results of each
+seed are written to files next to it, so that they survive if a later seed exceeds a limit. This
+process does not read the test labels.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ REGISTRY = "hilander.comparison.methods:METHODS"
 
 @dataclass(frozen=True)
 class Job:
-    """What one process is to do.
+    """What one process does.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Job:
 
 
 def find_method(registry: str, name: str) -> Rival:
-    """Look a method up in a registry named ``module:name``."""
+    """Find a method in a registry named ``module:name``."""
     module, _, attribute = registry.partition(":")
     methods: Mapping[str, Rival] = getattr(importlib.import_module(module), attribute)
     if name not in methods:
@@ -71,11 +71,11 @@ def run_job(job: Job) -> None:
     features, labels, graph = stored.read_train()
     train = Problem(features, graph)
 
-    def tell(text: str) -> None:
+    def report(text: str) -> None:
         (output / "status.txt").write_text(f"tuning, {text}", encoding="utf-8")
 
     cpu = process_time()
-    tuned = tune_method(method, train, labels, tell)
+    tuned = tune_method(method, train, labels, report)
     tuning_cpu = process_time() - cpu
     write_json(output / "tuned.json", asdict(tuned))
     test_features, test_graph = stored.read_test()
@@ -90,8 +90,8 @@ def run_job(job: Job) -> None:
         problem = Problem(test_features, test_graph, seed)
         found = method.cluster(problem, method.start(problem, fitted, tuned.params), tuned.params)
         predicting = perf_counter() - start
-        _keep(output, seed, noise_to_singletons(found), {
-            "params": tuned.params or own_choices(fitted),
+        _write_result(output, seed, noise_to_singletons(found), {
+            "params": tuned.params or method.choices(fitted),
             "tune_seconds": tuned.seconds,
             "fit_seconds": fitting,
             "predict_seconds": predicting,
@@ -100,13 +100,7 @@ def run_job(job: Job) -> None:
         })  # fmt: skip
 
 
-def own_choices(fitted: Any) -> dict[str, Any]:
-    """What a method that tunes itself has chosen; nothing for others."""
-    rules = getattr(fitted, "rules_", None)
-    return {} if rules is None else {"k": int(rules.k), "p_tau": float(rules.p_tau)}
-
-
-def _keep(output: Path, seed: int, labels: Any, record: dict[str, Any]) -> None:
+def _write_result(output: Path, seed: int, labels: Any, record: dict[str, Any]) -> None:
     with (
         write_atomically(output / f"labels-{seed}.npy") as temporary,
         open(temporary, "wb") as file,
@@ -117,16 +111,18 @@ def _keep(output: Path, seed: int, labels: Any, record: dict[str, Any]) -> None:
 
 def _peak_memory() -> int:
     with contextlib.suppress(OSError):
-        # Not getrusage: where a process starts another, the child's figure begins at the parent's.
+        # Not getrusage: its figure for a child process starts at that of the parent.
         for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return int(peak if sys.platform == "darwin" else peak * 1024)  # bytes there, kilobytes here
+    return int(
+        peak if sys.platform == "darwin" else peak * 1024
+    )  # bytes on macOS, kilobytes on Linux
 
 
 def main(path: str) -> int:
-    """Run the job in a file; an error is one line on standard error and exit code 1."""
+    """Run the job in a file. An error is printed as one line, with exit code 1."""
     job = Job(**json.loads(Path(path).read_text(encoding="utf-8")))
     try:
         run_job(job)

@@ -184,7 +184,7 @@ def test_a_foreign_folder_in_the_place_of_the_work_is_left_alone(place, long, tm
     (tmp_path / "run.work").mkdir()
     (tmp_path / "run.work" / ".notes").write_text("mine")
     assert main(command(place, tmp_path / "run")) == 2
-    assert "is taken" in capsys.readouterr().err
+    assert "move it away or choose another output" in capsys.readouterr().err
     assert (tmp_path / "run.work" / ".notes").read_text() == "mine"
 
 

@@ -1,17 +1,16 @@
 import numpy as np
 import pytest
 
+from hilander.comparison.objective import mean_f
 from hilander.comparison.protocol import (
     BUDGET,
     hold_out,
     make_graph,
-    mean_f_seen_from,
     next_between,
     tune_method,
 )
 from hilander.comparison.rival import Axis, Problem, Rival, noise_to_singletons
 from hilander.comparison.rivals.registry import RIVALS
-from hilander.comparison.rivals.threshold import mean_f
 from hilander.errors import LabelError, SettingError
 from hilander.metrics.scores import bcubed_f, pairwise_f
 from hilander.synthetic.identities import make_identities
@@ -37,9 +36,8 @@ def test_the_objective_is_the_mean_of_the_two_f_scores() -> None:
     rng = np.random.default_rng(0)
     true, found = rng.integers(6, size=(2, 80))
     expected = (pairwise_f(true, found) + bcubed_f(true, found)) / 2
-    assert mean_f_seen_from(true, found) == pytest.approx(expected)
     assert mean_f(true, found) == pytest.approx(expected)
-    assert mean_f_seen_from(np.arange(4), np.arange(4)) == 1
+    assert mean_f(np.arange(4), np.arange(4)) == 1
 
 
 def test_the_objective_seen_from_some_points_counts_strangers_in_their_clusters() -> None:
@@ -47,7 +45,7 @@ def test_the_objective_seen_from_some_points_counts_strangers_in_their_clusters(
     seen = np.array([True, True, False, False])
     # precision 2/3, recall 1; pairs of each end: 1 right of 2 joined, 1 belonging
     bcubed = 2 * (2 / 3) / (2 / 3 + 1)
-    assert mean_f_seen_from(true, found, seen) == pytest.approx((bcubed + 2 * 2 / 6) / 2)
+    assert mean_f(true, found, seen) == pytest.approx((bcubed + 2 * 2 / 6) / 2)
 
 
 def test_tuning_finds_the_best_value_between_those_listed(problem_and_labels) -> None:

@@ -1,1 +1,1 @@
-"""Other clustering methods behind one protocol."""
+"""Other clustering methods, all with the signature of `hilander.comparison.rival.Rival`."""

@@ -12,7 +12,7 @@ from hilander.hierarchy.decoding.communities import WeightedEdges, find_by_infom
 
 
 def collect_edges(problem: Problem, params: Params) -> WeightedEdges:
-    """Undirected edges of the k nearest neighbours above a cosine, weighted by it.
+    """Undirected edges to the k nearest neighbours with at least a given cosine, weighted by it.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def cluster_by_infomap(problem: Problem, state: Any, params: Params) -> IntArray
 
 
 def cluster_by_leiden(problem: Problem, state: Any, params: Params) -> IntArray:
-    """Leiden communities of highest modularity at a resolution, by networkit.
+    """Communities by Leiden, which maximises modularity at a resolution (networkit).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""DBSCAN, H-DBSCAN and fast_hdbscan: clusters as dense regions, the rest noise."""
+"""DBSCAN, H-DBSCAN and fast_hdbscan: clusters are dense regions, other points are noise."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from hilander.comparison.rival import Axis, Params, Problem, Rival
 
 
 def cluster_by_dbscan(problem: Problem, state: Any, params: Params) -> IntArray:
-    """DBSCAN on the shared graph, whose edges of too low a cosine are cut.
+    """DBSCAN on the edges of the shared graph with at least a given cosine.
 
-    A ball is seen as far as the graph's k nearest neighbours reach, so `min_samples` must be at
-    most k + 1, the point itself counted as scikit-learn does.
+    A ball holds at most the k neighbours of the graph, so `min_samples` must be at most k + 1;
+    scikit-learn counts the point itself.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def cluster_by_dbscan(problem: Problem, state: Any, params: Params) -> IntArray:
     graph = problem.graph
     near = graph.affinity >= params["cosine"]
     rows, columns = np.nonzero(near)
-    # Distances must be positive to be stored; a distance matrix is symmetric.
+    # A sparse matrix stores only positive distances, and a distance matrix is symmetric.
     distance = np.maximum(1 - graph.affinity[rows, columns].astype(np.float64), 1e-9)
     ends = graph.neighbours[rows, columns]
     shape = (graph.n_nodes, graph.n_nodes)
@@ -74,7 +74,7 @@ def cluster_by_hdbscan(problem: Problem, state: Any, params: Params) -> IntArray
 
 
 def cluster_by_fast_hdbscan(problem: Problem, state: Any, params: Params) -> IntArray:
-    """fast_hdbscan as it is shipped: above 30 dimensions it searches by nearest-neighbour descent.
+    """fast_hdbscan with its defaults: above 30 dimensions it searches by nearest-neighbour descent.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def cluster_by_fast_hdbscan(problem: Problem, state: Any, params: Params) -> Int
 
     model = HDBSCAN(min_cluster_size=params["min_cluster_size"], min_samples=params["min_samples"])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # numba's, of its own version
+        warnings.simplefilter("ignore")  # numba warns about its version
         labels = model.fit_predict(problem.features)
     return np.asarray(labels, dtype=np.int64)
 
@@ -100,7 +100,7 @@ DBSCAN = Rival(
     family="paper",
     cluster=cluster_by_dbscan,
     axes=(
-        # Single links percolate: a finer search gains on train and loses on other data.
+        # Not refined: a finer threshold scores higher on the training set and lower on others.
         Axis("cosine", (0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)),
         Axis("min_samples", (2, 5)),
     ),
@@ -115,7 +115,6 @@ H_DBSCAN = Rival(
         Axis("min_cluster_size", (2, 5, 10), refine=True),
         Axis("min_samples", (1, 2, 5)),
     ),
-    uses_graph=False,
     memory=lambda n, d, k: 24 * n * n,
     package="scikit-learn",
 )
@@ -127,7 +126,6 @@ FAST_HDBSCAN = Rival(
         Axis("min_cluster_size", (2, 5, 10, 20), refine=True),
         Axis("min_samples", (1, 2, 5)),
     ),
-    uses_graph=False,
     varies=True,
     memory=lambda n, d, k: 12 * n * d + 1_000 * n,
     requires=(("fast_hdbscan", "rivals"), ("pynndescent", "rivals")),

@@ -1,4 +1,4 @@
-"""EVoC: a node embedding of the graph, then layers of density clusters in it."""
+"""EVoC: an embedding of the k-NN graph, and density clusters of it in several layers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hilander.comparison.rival import Axis, Params, Problem, Rival
 
 
 def run_evoc(problem: Problem, fitted: Any, params: Params) -> list[IntArray]:
-    """All layers of EVoC, the finest first.
+    """All layers of EVoC, from the finest to the coarsest.
 
     Parameters
     ----------
@@ -32,13 +32,13 @@ def run_evoc(problem: Problem, fitted: Any, params: Params) -> list[IntArray]:
         random_state=problem.seed,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # numba's, of its own version
+        warnings.simplefilter("ignore")  # numba warns about its version
         model.fit(problem.features)
     return [np.asarray(layer, dtype=np.int64) for layer in model.cluster_layers_]
 
 
 def take_layer(problem: Problem, state: list[IntArray], params: Params) -> IntArray:
-    """The layer asked for, counted from the finest, or the coarsest there is."""
+    """The layer with a given number, from the finest; the coarsest if there are fewer."""
     return state[min(int(params["layer"]), len(state) - 1)]
 
 
@@ -53,7 +53,6 @@ EVOC = Rival(
     ),
     start=run_evoc,
     started_by=("noise_level", "base_min_cluster_size"),
-    uses_graph=False,
     varies=True,
     memory=lambda n, d, k: 12 * n * d + 2_000 * n,
     requires=(("evoc", "rivals"),),

@@ -1,4 +1,4 @@
-"""FINCH: clusters by first neighbours, level by level (Sarfraz, Sharma and Stiefelhagen, 2019)."""
+"""FINCH: merges by first neighbours, level by level (Sarfraz, Sharma and Stiefelhagen, 2019)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from hilander.arrays.rows import FloatArray, IntArray
 from hilander.comparison.rival import Axis, Params, Problem, Rival
 from hilander.knn.search import build_knn_graph
 
-_MOST_LEVELS = 30
+_MOST_LEVELS = 30  # each level at least halves the clusters, so 30 are enough for 1e9 points
 
 
 def link_first_neighbours(first: IntArray) -> IntArray:
     """Components of FINCH's adjacency: ``j = k(i)``, ``k(j) = i`` or ``k(i) = k(j)``.
 
-    The third kind adds nothing to the components that the first makes: two points with one first
-    neighbour are joined through it.
+    The third kind does not change the components: two points with the same first neighbour are
+    connected through it.
 
     Parameters
     ----------
@@ -41,10 +41,10 @@ def link_first_neighbours(first: IntArray) -> IntArray:
 def build_finch_levels(
     problem: Problem, fitted: Any = None, params: Params | None = None
 ) -> list[IntArray]:
-    """All partitions of FINCH, the finest first, until one cluster or no change is left.
+    """All partitions of FINCH, from the finest to one cluster.
 
-    Each next level links the clusters of the one before by the first neighbour of their means,
-    by cosine, as the paper does.
+    Each level links the clusters of the previous level by the first neighbour of their means, by
+    cosine, as in the paper.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def _unit_means(features: FloatArray, labels: IntArray) -> FloatArray:
     starts = np.searchsorted(labels[order], np.arange(n_clusters))
     sums = np.add.reduceat(features[order], starts, axis=0)
     length = np.linalg.norm(sums, axis=1, keepdims=True)
-    # A mean of length 0 has no direction: any point of the cluster stands for it.
+    # A mean of length 0 has no direction; the first point of the cluster takes its place.
     means: FloatArray = np.where(
         length > 1e-6, sums / np.maximum(length, 1e-6), features[order[starts]]
     )
@@ -82,14 +82,14 @@ def _unit_means(features: FloatArray, labels: IntArray) -> FloatArray:
 
 
 def take_finch_level(problem: Problem, state: list[IntArray], params: Params) -> IntArray:
-    """The partition of the wanted level, or the last there is.
+    """The partition of a given level, or the last one if there are fewer.
 
     Parameters
     ----------
     problem : Problem
     state : list of `build_finch_levels`
     params : {"level": int}
-        From 0, the finest.
+        0 is the finest.
     """
     return state[min(int(params["level"]), len(state) - 1)]
 

@@ -1,9 +1,9 @@
-"""Graclus-style normalised cuts: coarsen, then refine at every level (Dhillon et al., 2007).
+"""Graclus: normalised cuts by coarsening and refinement (Dhillon et al., 2007).
 
-A partition of low normalised cut has a high ``J = sum_c links(c, c) / degree(c)``, which is
-weighted kernel k-means with degrees as weights. Pairs of nodes are merged until as many are left as
-clusters are wanted; then the merges are undone level by level, and at each level nodes move to the
-cluster that raises J, as long as any does.
+A low normalised cut is a high ``J = sum_c links(c, c) / degree(c)``, the objective of weighted
+kernel k-means with degrees as weights. Pairs of nodes are merged until the wanted number of
+clusters is left. Then the merges are undone level by level, and at each level nodes move to other
+clusters as long as a move raises J.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 Values = npt.NDArray[np.float64]
 
-_MATCHING_ROUNDS = 8
-_REFINING_ROUNDS = 30
-_LEAST_GAIN = 1e-10
+_MATCHING_ROUNDS = 8  # rounds of pairing nodes before the graph is coarsened
+_REFINING_ROUNDS = 30  # most rounds of moving nodes at a level
+_LEAST_GAIN = 1e-10  # of J; smaller gains are rounding
+_LEAST_WEIGHT = 1e-6  # of an edge; every neighbour has a positive weight
 
 
 def build_weights(problem: Problem, fitted: Any, params: Params) -> csr_matrix:
     """Symmetric weights of the k-NN graph: positive cosines, averaged over both directions."""
     matrix = problem.neighbours(params["k"]).to_csr().astype(np.float64)
-    matrix.data = np.maximum(matrix.data, 1e-6)
+    matrix.data = np.maximum(matrix.data, _LEAST_WEIGHT)
     return ((matrix + matrix.T) / 2).tocsr()
 
 
@@ -51,13 +52,13 @@ def cluster_by_cuts(problem: Problem, state: csr_matrix, params: Params) -> IntA
 
 
 def cut_graph(weights: csr_matrix, n_clusters: int) -> IntArray:
-    """Multilevel partition of low normalised cut.
+    """Partition of low normalised cut, over several levels.
 
     Parameters
     ----------
     weights : csr_matrix of shape (n_nodes, n_nodes), symmetric, none negative
     n_clusters : int
-        Wanted; a graph of more components than this keeps one cluster for each.
+        Number of clusters. A graph of more components keeps one cluster for each component.
 
     Returns
     -------
@@ -77,13 +78,6 @@ def cut_graph(weights: csr_matrix, n_clusters: int) -> IntArray:
     return numbered
 
 
-def normalised_cut(weights: csr_matrix, labels: IntArray) -> float:
-    """``sum_c links(c, rest) / degree(c)``, in [0, n_clusters)."""
-    totals = _ClusterTotals(weights, labels)
-    full = totals.degree > 0
-    return float((1 - totals.links[full] / totals.degree[full]).sum())
-
-
 def match_nodes(weights: csr_matrix, most: int) -> IntArray | None:
     """Pair nodes along heavy edges, ``w_ij (1 / d_i + 1 / d_j)``, each in at most one pair.
 
@@ -91,11 +85,11 @@ def match_nodes(weights: csr_matrix, most: int) -> IntArray | None:
     ----------
     weights : csr_matrix of shape (n_nodes, n_nodes)
     most : int
-        Make no more pairs than this; the heaviest come first.
+        Largest number of pairs; the heaviest are made first.
 
     Returns
     -------
-    merged : ndarray of shape (n_nodes,), from 0, or None if there is no edge to merge along
+    merged : ndarray of shape (n_nodes,), from 0, or None if there is no edge to merge
     """
     edges = weights.tocoo()
     off = edges.row != edges.col
@@ -110,7 +104,7 @@ def match_nodes(weights: csr_matrix, most: int) -> IntArray | None:
         row, col, heavy = row[free], col[free], heavy[free]
         if not len(row):
             break
-        # The heaviest edge of each node; ties by the smaller pair, so that both ends agree.
+        # The heaviest edge of each node; of equal ones the smaller pair, so that both ends agree.
         order = np.lexsort((np.maximum(row, col), np.minimum(row, col), -heavy, row))
         first = order[np.unique(row[order], return_index=True)[1]]
         choice = np.full(n_nodes, -1, dtype=np.int64)
@@ -145,7 +139,7 @@ def _membership(labels: IntArray) -> csr_matrix:
 
 
 class _ClusterTotals:
-    """Degree and inner links of every cluster, and what each node has."""
+    """Degree and inner links of each cluster, and the links of each node to each cluster."""
 
     def __init__(self, weights: csr_matrix, labels: IntArray) -> None:
         self.of_node = weights @ _membership(labels)  # (n_nodes, n_clusters) links to clusters
@@ -160,8 +154,8 @@ class _ClusterTotals:
 def refine_cut(weights: csr_matrix, labels: IntArray) -> IntArray:
     """Move nodes between clusters as long as that raises J.
 
-    In a round the moves of highest gain are made that touch no cluster twice, so that the gains
-    add up exactly and J only rises.
+    Each round makes the moves of highest gain, with each cluster in at most one of them. So the
+    gains add up, and J never falls.
 
     Parameters
     ----------
@@ -190,7 +184,7 @@ def refine_cut(weights: csr_matrix, labels: IntArray) -> IntArray:
 def _find_moves(
     weights: csr_matrix, labels: IntArray, loops: Values
 ) -> tuple[IntArray, IntArray, Values]:
-    """The best move of every node that has one: node, cluster to move to, rise of J."""
+    """The best move of each node that has one: node, new cluster, gain of J."""
     totals = _ClusterTotals(weights, labels)
     near = totals.of_node.tocoo()
     other = near.col != labels[near.row]

@@ -1,4 +1,4 @@
-"""L-GCN, GCN-V and GCN-V+E: the paper's supervised rivals, trained on the training split."""
+"""L-GCN, GCN-V and GCN-V+E: the supervised rivals of the paper."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from hilander.comparison.networks.gcn_v import GcnV
     from hilander.comparison.networks.subgraphs import SubgraphNetwork
 
-_MOST_POINTS = 900  # of an L-GCN cluster before it is cut again, as its authors set it
-_STEP = 0.6  # how far the threshold then moves towards 1
-_MOST_CUTS = 30
-_L_GCN_EPOCHS, _GCN_V_EPOCHS, _GCN_E_EPOCHS = 6, 40, 4
+_MOST_POINTS = 900  # points of an L-GCN cluster before it is cut again; the authors' value
+_STEP = 0.6  # share of the way to 1 by which the threshold then rises; the authors' value
+_MOST_CUTS = 30  # rounds of cutting; the threshold is 1 to rounding before that
+_L_GCN_EPOCHS, _GCN_V_EPOCHS, _GCN_E_EPOCHS = 6, 40, 4  # few, so that a comparison ends soon
+_SUBGRAPH_BATCH, _SUBGRAPH_RATE = 64, 2e-3  # sub-graphs in a batch, learning rate
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,9 @@ def fit_l_gcn(problem: Problem, labels: IntArray, params: Params) -> SubgraphNet
     from hilander.comparison.networks.l_gcn import PivotShape, train_l_gcn
     from hilander.comparison.networks.training import GcnSettings
 
-    settings = GcnSettings(_L_GCN_EPOCHS, 64, learning_rate=2e-3, seed=problem.seed)
+    settings = GcnSettings(
+        _L_GCN_EPOCHS, _SUBGRAPH_BATCH, learning_rate=_SUBGRAPH_RATE, seed=problem.seed
+    )
     return train_l_gcn(problem.features, problem.graph, labels, settings, PivotShape())
 
 
@@ -52,23 +55,23 @@ def score_l_gcn(problem: Problem, fitted: SubgraphNetwork, params: Params) -> Co
 
 
 def merge_links(problem: Problem, state: Connected, params: Params) -> IntArray:
-    """Join points whose linkage reaches the threshold, cutting again what grows too large."""
+    """Join points whose linkage reaches the threshold, and cut components that are too large."""
     return propagate_links(state.graph.neighbours, state.linkage, params["linkage"])
 
 
 def propagate_links(
     neighbours: IntArray, linkage: FloatArray, threshold: float, most: int = _MOST_POINTS
 ) -> IntArray:
-    """Connected components along strong links; those of too many points at a higher threshold.
+    """Connected components of edges above a threshold, which is raised for large components.
 
-    An edge that both ends predict has the mean of the two linkages.
+    An edge that is in both directions has the mean of the two linkages.
 
     Parameters
     ----------
     neighbours, linkage : ndarray of shape (n_nodes, k)
     threshold : float
     most : int
-        Points of a component before it is cut again, at ``t + (1 - t) 0.6``.
+        Largest component, in points. A larger one is cut at ``t + (1 - t) 0.6``.
 
     Returns
     -------
@@ -120,14 +123,14 @@ def score_gcn_v(problem: Problem, fitted: GcnV, params: Params) -> Connected:
 
 
 def follow_confidence(problem: Problem, state: Connected, params: Params) -> IntArray:
-    """Link each vertex to its most connected neighbour of higher confidence, and take the trees.
+    """Link each vertex to its most connected neighbour of higher confidence; trees are clusters.
 
     Parameters
     ----------
     problem : Problem
     state : Connected
     params : {"linkage": float}
-        Least linkage of an edge: a cosine for GCN-V, a connectivity for GCN-V+E.
+        Lowest linkage of an edge: a cosine for GCN-V, a connectivity for GCN-V+E.
     """
     scores = EdgeScores(state.linkage, state.confidence)
     parents = choose_parents(state.graph, scores, params["linkage"], strict=True)
@@ -135,7 +138,7 @@ def follow_confidence(problem: Problem, state: Connected, params: Params) -> Int
 
 
 def fit_gcn_ve(problem: Problem, labels: IntArray, params: Params) -> tuple[Any, Any]:
-    """Train GCN-V, then GCN-E on the candidates that GCN-V's confidence gives."""
+    """Train GCN-V, then GCN-E on the candidates by the confidence of GCN-V."""
     from hilander.comparison.networks.gcn_e import train_gcn_e
     from hilander.comparison.networks.gcn_v import estimate_confidence
     from hilander.comparison.networks.training import GcnSettings
@@ -143,12 +146,14 @@ def fit_gcn_ve(problem: Problem, labels: IntArray, params: Params) -> tuple[Any,
     graph = problem.neighbours(params["k"])
     vertex = fit_gcn_v(problem, labels, params)
     confidence = estimate_confidence(vertex, problem.features, graph)
-    settings = GcnSettings(_GCN_E_EPOCHS, 64, learning_rate=2e-3, seed=problem.seed)
+    settings = GcnSettings(
+        _GCN_E_EPOCHS, _SUBGRAPH_BATCH, learning_rate=_SUBGRAPH_RATE, seed=problem.seed
+    )
     return vertex, train_gcn_e(problem.features, graph, labels, confidence, settings)
 
 
 def score_gcn_ve(problem: Problem, fitted: tuple[Any, Any], params: Params) -> Connected:
-    """Confidence of every vertex and connectivity with its candidates."""
+    """Confidence of every vertex, and its connectivity with its candidates."""
     from hilander.comparison.networks.gcn_e import predict_candidate_linkage
     from hilander.comparison.networks.gcn_v import estimate_confidence
 

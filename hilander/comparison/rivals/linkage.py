@@ -1,4 +1,4 @@
-"""Average-linkage agglomeration, and the floor: single linkage by a cosine threshold."""
+"""Average linkage, and the baseline: single linkage with a cosine threshold."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def grow_average_tree(problem: Problem, fitted: Any, params: Params) -> Merges:
 
     Returns
     -------
-    merges : ndarray of shape (n_points - 1, 4), as scipy's `linkage` gives them
+    merges : ndarray of shape (n_points - 1, 4), in the format of scipy's `linkage`
     """
     import fastcluster
 
@@ -35,7 +35,7 @@ def grow_average_tree(problem: Problem, fitted: Any, params: Params) -> Merges:
 
 
 def _condensed_distances(problem: Problem) -> npt.NDArray[np.float64]:
-    """``1 - cos`` of every pair i < j in one row, block by block: no square matrix is formed."""
+    """``1 - cos`` of every pair i < j, in one array; no square matrix is formed."""
     features = problem.features
     n_points = len(features)
     distances = np.empty(n_points * (n_points - 1) // 2)
@@ -72,11 +72,11 @@ def grow_single_tree(problem: Problem, fitted: Any, params: Params) -> SpanningT
 
 
 def cut_single_tree(problem: Problem, state: SpanningTree, params: Params) -> IntArray:
-    """Connected components along cosines of at least the threshold."""
+    """Connected components of the pairs whose cosine reaches the threshold."""
     return state.cut(params["cosine"])
 
 
-# Steps of 0.05: a finer search overfits the training set's sizes.
+# Steps of 0.05: with finer steps, the threshold overfits the sizes of the training set.
 _COSINES = tuple(np.round(np.linspace(0.05, 0.95, 19), 2).tolist())
 
 HAC = Rival(
@@ -85,7 +85,6 @@ HAC = Rival(
     cluster=cut_average_tree,
     axes=(Axis("cosine", _COSINES),),
     start=grow_average_tree,
-    uses_graph=False,
     memory=lambda n, d, k: 8 * n * n,
     requires=(("fastcluster", "rivals"),),
     package="fastcluster",
@@ -96,6 +95,5 @@ THRESHOLD = Rival(
     cluster=cut_single_tree,
     axes=(Axis("cosine", (*_COSINES, 0.97, 0.98, 0.99)),),
     start=grow_single_tree,
-    uses_graph=False,
     memory=lambda n, d, k: 8 * n * d + 64 * n,
 )

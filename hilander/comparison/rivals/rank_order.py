@@ -9,16 +9,17 @@ import numpy as np
 from hilander.arrays.rows import BoolArray, FloatArray, IntArray
 from hilander.comparison.rival import Axis, Params, Problem, Rival
 
-_BLOCK_LOOKUPS = 4_000_000
+_BLOCK_LOOKUPS = 4_000_000  # list look-ups in a block, about 400 MB
 
 
 def rank_order_distances(neighbours: IntArray) -> FloatArray:
     """Symmetric rank-order distance of every edge of the k-NN graph.
 
-    A node's list starts with the node itself (rank 0) and goes on with its k neighbours.
-    ``d(a, b)`` counts those of a's list, up to and with b, that are absent from b's list, and
-    ``D(a, b) = (d(a, b) + d(b, a)) / min(O_a(b), O_b(a))``, where ``O_a(b)`` is b's rank in a's
-    list; where a is not in b's list, all of b's list is counted and the minimum is ``O_a(b)``.
+    The list of a node is the node itself (rank 0), then its k neighbours. ``d(a, b)`` counts the
+    entries of a's list up to b that are absent from b's list. The distance is
+    ``D(a, b) = (d(a, b) + d(b, a)) / min(O_a(b), O_b(a))``, where ``O_a(b)`` is the rank of b in
+    a's list. If a is not in b's list, ``d(b, a)`` counts all of b's list, and the minimum is
+    ``O_a(b)``.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def rank_order_distances(neighbours: IntArray) -> FloatArray:
 
 
 class _ListIndex:
-    """Answers whether a node is in another's list, for many pairs at once."""
+    """Looks up whether a node is in the list of another, for many pairs at once."""
 
     def __init__(self, lists: IntArray) -> None:
         self.n_nodes = len(lists)
@@ -89,7 +90,7 @@ def measure_rank_order(
 def link_by_rank_order(
     problem: Problem, state: tuple[IntArray, FloatArray], params: Params
 ) -> IntArray:
-    """Connected components along edges of at most a rank-order distance.
+    """Connected components of the edges up to a rank-order distance.
 
     Parameters
     ----------

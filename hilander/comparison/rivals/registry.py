@@ -1,4 +1,4 @@
-"""All peers by name, in the order of the paper's tables."""
+"""All rivals by name, in the order of the paper's tables."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hilander.comparison.rivals.linkage import HAC, THRESHOLD
 from hilander.comparison.rivals.rank_order import ARO
 
 RIVALS: dict[str, Rival] = {
-    method.name: method
-    for method in (
+    rival.name: rival
+    for rival in (
         THRESHOLD,
         K_MEANS,
         DBSCAN,

@@ -1,8 +1,7 @@
-"""The floor of every comparison: points whose cosine reaches a threshold are one cluster.
+"""The baseline of every comparison: points whose cosine reaches a threshold are one cluster.
 
-Connected components at any threshold are cut from one tree: the spanning tree of highest cosines
-(the path between two points along it has the highest least cosine of all paths). So the tree is
-grown once, and trying a hundred thresholds costs a hundred passes over n - 1 edges.
+The connected components at any threshold are those of the maximum spanning tree, cut at that
+threshold. So the tree is built once, and each further threshold takes one pass over n - 1 edges.
 """
 
 from __future__ import annotations
@@ -14,14 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from hilander.arrays.rows import FloatArray, IntArray
+from hilander.comparison.objective import mean_f
 from hilander.errors import EmbeddingError, LabelError, SettingError
 
-N_THRESHOLDS = 200
+N_THRESHOLDS = 200  # quantiles to try; each step is half a percent of the edges
 
 
 @dataclass(frozen=True, eq=False)
 class SpanningTree:
-    """The edges of the spanning tree of highest cosines, in the order they were found.
+    """The edges of the maximum spanning tree by cosine, in the order in which they were added.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class SpanningTree:
     cosine: FloatArray
 
     def cut(self, threshold: float) -> IntArray:
-        """Components along edges of at least this cosine, shape (n_points,), ints from 0."""
+        """Components of the edges with at least this cosine, shape (n_points,), ints from 0."""
         from scipy.sparse import coo_matrix
         from scipy.sparse.csgraph import connected_components
 
@@ -48,9 +48,9 @@ class SpanningTree:
 
 
 def cluster_by_threshold(features: FloatArray, threshold: float) -> IntArray:
-    """Connected components of the graph that joins points of at least this cosine.
+    """Connected components of the pairs with at least this cosine.
 
-    Exact, in memory linear and time quadratic in the number of points.
+    Exact. Memory is linear and time is quadratic in the number of points.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def cluster_by_threshold(features: FloatArray, threshold: float) -> IntArray:
 
 
 def choose_threshold(features: FloatArray, labels: npt.NDArray[Any]) -> float:
-    """The threshold whose components agree best with known identities.
+    """The threshold whose components agree best with the identities.
 
     Parameters
     ----------
@@ -80,8 +80,8 @@ def choose_threshold(features: FloatArray, labels: npt.NDArray[Any]) -> float:
     Returns
     -------
     threshold : float, in [-1, 1]
-        Of `N_THRESHOLDS` quantiles of the tree's cosines, the one of highest mean of pairwise and
-        BCubed F; of equally good ones the highest.
+        Of `N_THRESHOLDS` quantiles of the cosines in the tree, the one with the highest mean of
+        pairwise and BCubed F; of several equally good ones, the highest.
     """
     if len(labels) != len(features):
         raise LabelError(
@@ -96,7 +96,7 @@ def choose_threshold(features: FloatArray, labels: npt.NDArray[Any]) -> float:
 
 
 def grow_tree(features: FloatArray) -> SpanningTree:
-    """Grow the spanning tree of highest cosines from the first point (Prim's algorithm).
+    """Build the maximum spanning tree by cosine, from the first point (Prim's algorithm).
 
     Parameters
     ----------
@@ -110,8 +110,8 @@ def grow_tree(features: FloatArray) -> SpanningTree:
     n_points = len(features)
     if n_points < 2:
         raise EmbeddingError(f"got {n_points} embeddings, expected at least 2; give more")
-    nearest = np.zeros(n_points, dtype=np.int64)  # the tree's point nearest to each point
-    reach = features @ features[0]  # its cosine; -inf once the point is in the tree
+    nearest = np.zeros(n_points, dtype=np.int64)  # nearest point of the tree to each point
+    reach = features @ features[0]  # cosine with it; -inf for points in the tree
     reach[0] = -np.inf
     inside = np.empty(n_points - 1, dtype=np.int64)
     added = np.empty(n_points - 1, dtype=np.int64)
@@ -126,25 +126,3 @@ def grow_tree(features: FloatArray) -> SpanningTree:
         nearest[closer] = new
         reach[closer] = candidates[closer]
     return SpanningTree(inside, added, cosine)
-
-
-def mean_f(true: IntArray, found: IntArray) -> float:
-    """Mean of pairwise and BCubed F, in [0, 1]; here because stages cannot look ahead.
-
-    Parameters
-    ----------
-    true, found : ndarray of shape (n_points,), ints from 0
-    """
-    pairs = true * (found.max() + 1) + found
-    shared = np.unique(pairs, return_inverse=True, return_counts=True)
-    together = shared[2][shared[1]].astype(np.float64)  # (n_points,) in the same cell
-    in_identity = np.bincount(true)[true]
-    in_cluster = np.bincount(found)[found]
-    bcubed = _harmonic((together / in_cluster).mean(), (together / in_identity).mean())
-    joined = (together - 1).sum()
-    pairwise = 2 * joined / max((in_cluster - 1).sum() + (in_identity - 1).sum(), 1)
-    return float((bcubed + pairwise) / 2)
-
-
-def _harmonic(precision: float, recall: float) -> float:
-    return 2 * precision * recall / (precision + recall)

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
+from hilander.comparison.objective import mean_f
 from hilander.comparison.rivals.threshold import (
     choose_threshold,
     cluster_by_threshold,
     grow_tree,
-    mean_f,
 )
 from hilander.errors import EmbeddingError, LabelError, SettingError
-from hilander.metrics.scores import bcubed_f, pairwise_f
+from hilander.metrics.scores import bcubed_f
 from hilander.synthetic.identities import make_identities
 
 
@@ -61,13 +61,6 @@ def test_no_threshold_of_a_fine_grid_is_much_better_than_the_chosen_one():
     chosen = mean_f(y, cluster_by_threshold(X, choose_threshold(X, y)))
     tree = grow_tree(X)
     assert chosen >= max(mean_f(y, tree.cut(t)) for t in np.linspace(-1, 1, 301)) - 0.02
-
-
-def test_its_own_f_is_that_of_the_validation_stage():
-    rng = np.random.default_rng(0)
-    true, found = rng.integers(0, 6, 80), rng.integers(0, 9, 80)
-    expected = (pairwise_f(true, found) + bcubed_f(true, found)) / 2
-    assert mean_f(true, found) == pytest.approx(expected)
 
 
 def test_exact_duplicates_are_one_cluster_at_any_threshold():
