@@ -32,13 +32,13 @@ from torch import nn
 from torch.nn import functional as F
 
 from benchmarks.rows import RESULTS, append_row, describe_circumstances
+from benchmarks.verification import score_verification
 from hilander.comparison.methods import choose_methods
 from hilander.comparison.protocol import make_graph, tune_method
 from hilander.comparison.rival import Problem, Rival, noise_to_singletons
 from hilander.embeddings.preparation import learn_preparation
 from hilander.errors import SettingError
 from hilander.metrics.report import score_clustering
-from hilander.metrics.verification import score_verification
 
 ROWS = RESULTS / "pseudo_labels.jsonl"
 FMR, FPIR = (1e-3, 1e-4), (1e-1, 1e-2)

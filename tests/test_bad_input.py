@@ -1,4 +1,4 @@
-"""Bad input: one clear error each, nothing written, nothing lost."""
+"""Bad input gives one clear error; nothing is written and nothing is lost."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def model(labelled):
 
 
 def refused(model, labelled, X, error, message):
-    """Both training and clustering refuse the embeddings, in the same words."""
+    """Training and clustering refuse the embeddings with the same message."""
     with pytest.raises(error, match=message):
         quick().fit(X, labelled[1][: len(X)])
     with pytest.raises(error, match=message):
@@ -131,7 +131,7 @@ def test_every_identity_a_singleton(labelled):
         quick().fit(X, np.arange(len(y)))
 
 
-def test_strings_as_labels_are_fine(labelled):
+def test_strings_are_accepted_as_labels(labelled):
     X, y = labelled
     assert len(quick().fit(X, [f"id {label}" for label in y]).labels_) == 80
 
@@ -141,7 +141,7 @@ def test_two_identities_are_enough():
     assert len(quick().fit(X, y).labels_) == 16
 
 
-def test_a_model_that_is_not_there(tmp_path):
+def test_a_missing_model(tmp_path):
     with pytest.raises(FileFormatError, match="does not exist, expected a model folder"):
         HiLander.load(tmp_path / "none")
     (tmp_path / "file").write_text("hello")
@@ -185,7 +185,7 @@ def tree_of(folder):
     }
 
 
-def test_an_output_folder_of_someone_else_is_left_alone(model, labelled, tmp_path):
+def test_an_output_folder_of_another_program_is_not_changed(model, labelled, tmp_path):
     (tmp_path / "photo.jpg").write_bytes(b"precious")
     for save in (model.save, model.cluster(labelled[0]).save):
         with pytest.raises(OutputError, match="was not written by hilander"):
@@ -203,7 +203,7 @@ def test_a_model_is_not_overwritten_by_a_run(model, labelled, tmp_path):
     assert tree_of(folder) == before
 
 
-def test_a_folder_that_cannot_be_made(model, tmp_path):
+def test_a_folder_that_cannot_be_created(model, tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(OutputError, match="cannot be written"):
         model.save(tmp_path / "file" / "model")
@@ -247,7 +247,7 @@ for number, attempt in enumerate(tries):
 """
 
 
-def test_a_disk_that_is_full_costs_nothing_that_was_there(model, tmp_path):
+def test_a_full_disk_does_not_damage_existing_files(model, tmp_path):
     folder = model.save(tmp_path / "model")
     before = tree_of(tmp_path)
     command = [sys.executable, "-c", FULL_DISK, str(tmp_path)]
@@ -261,7 +261,7 @@ def test_a_disk_that_is_full_costs_nothing_that_was_there(model, tmp_path):
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 600
 
 
-def test_every_error_is_one_of_ours_and_one_of_pythons():
+def test_every_error_derives_from_the_base_class_and_a_builtin():
     for kind in (EmbeddingError, GraphError, LabelError, ModelError, FileFormatError):
         assert issubclass(kind, HiLanderError)
         assert issubclass(kind, ValueError)

@@ -136,7 +136,7 @@ class Preparation:
         prepared = np.empty(X.shape, dtype=np.float32) if out is None else out
         if prepared.shape != X.shape:
             raise SettingError(
-                f"out has shape {prepared.shape}, expected the shape {X.shape} of X; give such one"
+                f"out has shape {prepared.shape}, expected the shape {X.shape} of X; give another"
             )
         _refuse_zero_rows(X)
         for rows in row_blocks(*X.shape):

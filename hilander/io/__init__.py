@@ -1,4 +1,4 @@
-"""Files and folders in and out."""
+"""Reading and writing of files and folders."""
 
 from hilander.io.files import EmbeddingFile, read_embeddings, read_labels, write_table
 from hilander.io.pickles import read_pickle_arrays

@@ -1,6 +1,6 @@
-"""Arrow columns of vectors as matrices.
+"""Convert Arrow columns of vectors to matrices.
 
-pyarrow is imported inside the functions, so that ``import hilander.data`` stays quick.
+pyarrow is imported inside the functions, so that ``import hilander.io`` stays quick.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ Matrix = npt.NDArray[Any]
 
 
 def is_vector_type(arrow_type: Any) -> bool:
-    """Whether an Arrow type holds one vector of numbers a row.
+    """Whether an Arrow type holds one vector of numbers in each row.
 
     Parameters
     ----------
@@ -23,8 +23,8 @@ def is_vector_type(arrow_type: Any) -> bool:
     Returns
     -------
     is_vector : bool
-        True for (large, fixed-size) lists of floats, integers or booleans, and for the
-        fixed-shape tensors that are stored as such lists.
+        True for (large, fixed-size) lists of floats, integers or booleans, and for fixed-shape
+        tensors, which are stored as such lists.
     """
     import pyarrow.types as kinds
 
@@ -38,7 +38,7 @@ def is_vector_type(arrow_type: Any) -> bool:
 
 
 def is_number_type(arrow_type: Any) -> bool:
-    """Whether an Arrow type is one of floats, integers or booleans."""
+    """Whether an Arrow type holds floats, integers or booleans."""
     import pyarrow.types as kinds
 
     checks = (kinds.is_floating, kinds.is_integer, kinds.is_boolean)
@@ -46,21 +46,21 @@ def is_number_type(arrow_type: Any) -> bool:
 
 
 def matrix_from_arrow(column: Any, name: str = "X", first_row: int = 0) -> Matrix:
-    """Turn an Arrow column of vectors into a matrix.
+    """Convert an Arrow column of vectors to a matrix.
 
     Parameters
     ----------
     column : pyarrow.Array or pyarrow.ChunkedArray
-        Lists of one length. A column of plain numbers comes back one-dimensional.
+        Lists of one length. A column of plain numbers gives a one-dimensional array.
     name : str
-        How errors call the column.
+        Name of the column in errors.
     first_row : int
-        Number of the column's first row in errors; for columns read piece by piece.
+        Number of the first row in errors, for columns that are read in batches.
 
     Returns
     -------
     matrix : ndarray of shape (n_rows, n_features)
-        In the column's own number type.
+        In the number type of the column.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def _plain_numbers(column: Any, name: str, first_row: int) -> Matrix:
 
 
 def _vectors(chunk: Any, name: str, first_row: int) -> Matrix:
-    """Values of one chunk, (n_rows, n_features), without a copy where Arrow allows it."""
+    """Values of one chunk, shape (n_rows, n_features), without a copy if Arrow allows it."""
     import pyarrow.compute as compute
 
     _refuse_null_rows(chunk, name, first_row)

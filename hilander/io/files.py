@@ -1,4 +1,4 @@
-"""Embeddings, ids and labels from files, and tables to files."""
+"""Read embeddings, ids and labels from files, and write tables."""
 
 import csv
 import difflib
@@ -32,13 +32,13 @@ _LABEL_KEYS = ("labels", "label", "y")
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingFile:
-    """What a file of embeddings holds.
+    """The content of a file of embeddings.
 
     Attributes
     ----------
     features : ndarray of shape (n_samples, n_features)
-        In the file's own number type; a memmap for ``.npy``. Not validated beyond its shape:
-        see :func:`hilander.embeddings.validation.as_embeddings`.
+        In the number type of the file; a memmap for ``.npy``. Only the shape is checked here;
+        :func:`hilander.embeddings.validation.as_embeddings` validates the values.
     ids : ndarray of shape (n_samples,), or None
     labels : ndarray of shape (n_samples,), or None
     source : Path
@@ -60,7 +60,7 @@ class EmbeddingFile:
             if column is not None and column.shape[:1] != self.features.shape[:1]:
                 raise FileFormatError(
                     f"{self.source} has {name} of shape {column.shape} for "
-                    f"{len(self.features)} embeddings, expected one each; check how it was made"
+                    f"{len(self.features)} embeddings, expected one for each; check how it was made"
                 )
 
 
@@ -71,7 +71,7 @@ def read_embeddings(
     ids: str | None = None,
     labels: str | None = None,
 ) -> EmbeddingFile:
-    """Read embeddings, with the ids and labels that the file may hold.
+    """Read embeddings, and ids and labels if the file has them.
 
     Parameters
     ----------
@@ -79,11 +79,11 @@ def read_embeddings(
         ``.npy`` (one array, mapped and not loaded), ``.npz`` (arrays ``features``,
         ``embeddings`` or ``X``, else the only two-dimensional one), ``.parquet`` (a column of
         lists, or numbered columns such as f0, f1, f2, …), ``.csv`` or ``.tsv`` (numbered columns,
-        or no header and all columns numbers), or ``.pkl`` of ``(features, labels)``, of which
-        nothing is executed.
+        or no header and all columns numbers), or ``.pkl`` of ``(features, labels)``, read without
+        executing anything in it.
     features, ids, labels : str, optional
-        Names of the arrays or columns, where they are not the usual ones; of numbered columns,
-        what they begin with.
+        Names of the arrays or columns, if they are not the default ones. For numbered columns, the
+        prefix of their names.
 
     Returns
     -------
@@ -92,12 +92,12 @@ def read_embeddings(
     Raises
     ------
     FileFormatError
-        When the file is missing, damaged, of another format, or without what was named.
+        When the file is missing, damaged or of another format, or lacks a named array or column.
 
     Warns
     -----
     UserWarning
-        When an id stands more than once.
+        When an id occurs more than once.
     """
     file = _read_embeddings(_existing(path, EMBEDDING_SUFFIXES), features, ids, labels)
     _warn_of_repeated_ids(file)
@@ -146,10 +146,10 @@ def _warn_of_repeated_ids(file: EmbeddingFile) -> None:
         return
     example, count = Counter(ids).most_common(1)[0]
     warnings.warn(
-        f"{file.source} repeats ids: {len(ids) - n_distinct:,} of {len(ids):,} rows have an id "
-        f"that stands in a row before ({example!r} stands {count:,} times), expected one for each "
-        "embedding. All rows are kept, but what is matched by id cannot tell them apart; give each "
-        "its own, or name another column (ids=… in Python, --id-column).",
+        f"{file.source} repeats ids: {len(ids) - n_distinct:,} of {len(ids):,} rows have the id "
+        f"of an earlier row ({example!r} occurs {count:,} times), expected a different id for each "
+        "embedding. All rows are kept, but matching by id is ambiguous; give each row its own id, "
+        "or name another column (ids=… in Python, --id-column).",
         stacklevel=3,
     )
 
@@ -167,26 +167,25 @@ def read_labels(
     ----------
     path : str or Path
         ``.npy``, ``.npz``, ``.parquet``, ``.pkl`` of ``(features, labels)``, ``.csv`` and ``.tsv``
-        with or without a header, or ``.txt`` with one label a line.
+        with or without a header, or ``.txt`` with one label in each line.
     column : str, optional
-        Name of the array or column, where it is not the usual one.
+        Name of the array or column, if it is not the default one.
     n_rows : int, optional
         Number of embeddings.
     ids : ndarray of shape (n_rows,), optional
-        Ids of the embeddings. When the file has ids too, labels are matched by them, else they
-        are taken in order.
+        Ids of the embeddings. If the file has ids too, labels are matched by id, else by order.
 
     Returns
     -------
     labels : ndarray of shape (n_rows,)
-        As they stand in the file: see :func:`hilander.embeddings.labels.encode_labels`.
+        As in the file; see :func:`hilander.embeddings.labels.encode_labels`.
 
     Raises
     ------
     FileFormatError
         When the file is missing, damaged, of another format, or without the column.
     LabelError
-        When there are more or fewer labels than embeddings, or an id has none.
+        When the number of labels is not that of the embeddings, or an id has no label.
     """
     source = _existing(path, LABEL_SUFFIXES)
     n_rows = len(ids) if ids is not None and n_rows is None else n_rows
@@ -207,15 +206,15 @@ def read_labels(
         )
     if n_rows is not None and own_ids is not None and not _are_row_numbers(own_ids):
         warnings.warn(
-            f"{source} has ids, but the embeddings have none to match them with: labels are taken "
-            "in order. If the order differs, give the embeddings the same ids.",
+            f"{source} has ids, but the embeddings have none: labels are matched by order. If the "
+            "order differs, give the embeddings the same ids.",
             stacklevel=2,
         )
     return labels
 
 
 def _are_row_numbers(ids: AnyArray) -> bool:
-    """Whether ids only count the rows from 0, and so say nothing that their order does not."""
+    """Whether ids are the row numbers from 0, so that matching by order is the same."""
     return np.array_equal(ids.astype(str), np.arange(len(ids)).astype(str))
 
 
@@ -232,7 +231,7 @@ def write_table(path: str | Path, columns: Mapping[str, AnyArray]) -> None:
     Raises
     ------
     OutputError
-        When the place cannot be written, or the format cannot hold the columns.
+        When the path cannot be written, or the format cannot hold the columns.
     """
     target = Path(path)
     suffix = target.suffix.lower()
@@ -327,7 +326,7 @@ def _load_npy(source: Path) -> AnyArray:
 def _load_npz(source: Path) -> dict[str, AnyArray]:
     _check_magic(source, b"PK", ".npz")
     try:
-        # numpy leaves a file that it opened itself open when the archive is damaged.
+        # Opened here: numpy does not close a damaged archive that it opened itself.
         with source.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error) as error:
@@ -342,8 +341,8 @@ def _check_magic(source: Path, magic: bytes, kind: str) -> None:
         raise FileFormatError(_damaged(source, f"a {kind} file", error)) from error
     if head != magic:
         raise FileFormatError(
-            f"{source} is no {kind} file (it begins with {head!r}), expected one; "
-            "save it with numpy or give it its true suffix"
+            f"{source} is not a {kind} file (it begins with {head!r}), expected one; "
+            "save it with numpy or give it the right suffix"
         )
 
 
@@ -356,10 +355,10 @@ def _damaged(source: Path, expected: str, error: Exception) -> str:
 
 
 def _pick(
-    source: Path, arrays: Mapping[str, AnyArray], name: str | None, usual: Sequence[str]
+    source: Path, arrays: Mapping[str, AnyArray], name: str | None, defaults: Sequence[str]
 ) -> AnyArray | None:
     if name is None:
-        return next((arrays[key] for key in usual if key in arrays), None)
+        return next((arrays[key] for key in defaults if key in arrays), None)
     if name not in arrays:
         raise FileFormatError(
             f"{source} has no array {name!r}, it has {', '.join(arrays) or 'none'}; "

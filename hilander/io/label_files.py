@@ -1,4 +1,4 @@
-"""Labels from text files, and labels matched to embeddings by id."""
+"""Read labels from text files, and match labels to embeddings by id."""
 
 import csv
 from pathlib import Path
@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hilander.errors import FileFormatError, LabelError
-from hilander.io.separators import find_separator, read_first_line, usual_separator
+from hilander.io.separators import default_separator, find_separator, read_first_line
 
 AnyArray = npt.NDArray[Any]
 
-ID_COLUMNS = ("id", "ids")  # as every kind of file names them
+ID_COLUMNS = ("id", "ids")  # default names, for every kind of file
 LABEL_COLUMNS = ("label", "labels")
 _LABEL_WORDS = (*LABEL_COLUMNS, "y", "identity", "class", "cluster")
 
@@ -22,10 +22,10 @@ def read_text_labels(
 ) -> tuple[AnyArray, AnyArray | None]:
     """Read labels, and ids if there are any, from a ``.csv``, ``.tsv`` or ``.txt`` file.
 
-    Cells are separated by a comma, or a tab in ``.tsv``; where a first line names the columns, by
-    what separates these. The first line is a header when ``column`` is named, when it holds a usual
-    name (id, label, ...), when there is one line more than embeddings, or when it alone is not a
-    whole number.
+    The separator is a comma, or a tab in ``.tsv``; if the first line has the names of the columns,
+    it is the separator of these. The first line is a header if ``column`` is given, if it holds a
+    default name (id, label, ...), if there is one line more than embeddings, or if it is the only
+    line that is not a whole number.
 
     Parameters
     ----------
@@ -35,12 +35,13 @@ def read_text_labels(
     n_rows : int, optional
         Number of embeddings.
     has_ids : bool
-        Whether the embeddings have ids; then a file of two columns without header is id, label.
+        Whether the embeddings have ids. If so, the columns of a file of two columns without header
+        are id and label.
 
     Returns
     -------
     labels : ndarray of shape (n_lines,)
-        int64 where all are plain whole numbers, else strings; "007" stays a string.
+        int64 if all are plain whole numbers, else strings; "007" stays a string.
     ids : ndarray of shape (n_lines,), or None
     """
     rows = _read_rows(source, column)
@@ -66,16 +67,16 @@ def read_text_labels(
 
 
 def join_by_id(source: Path, labels: AnyArray, own_ids: AnyArray, ids: AnyArray) -> AnyArray:
-    """Bring labels into the order of the embeddings.
+    """Sort labels into the order of the embeddings, by id.
 
     Parameters
     ----------
     source : Path
-        Where the labels came from, for errors.
+        File of the labels, for errors.
     labels, own_ids : ndarray of shape (n_labels,)
-        Labels and their ids. More than are needed may be there.
+        Labels and their ids. There may be more than there are embeddings.
     ids : ndarray of shape (n_samples,)
-        Ids of the embeddings; compared by their text, so 7 matches "7".
+        Ids of the embeddings, compared as text, so 7 matches "7".
 
     Returns
     -------
@@ -88,7 +89,7 @@ def join_by_id(source: Path, labels: AnyArray, own_ids: AnyArray, ids: AnyArray)
     """
     if len(labels) != len(own_ids):
         raise FileFormatError(
-            f"{source} has {len(own_ids)} ids for {len(labels)} labels, expected one each; "
+            f"{source} has {len(own_ids)} ids for {len(labels)} labels, expected one for each; "
             "check how it was made"
         )
     row_of: dict[str, int] = {}
@@ -120,22 +121,25 @@ def _read_rows(source: Path, column: str | None) -> list[list[str]]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise FileFormatError(
             f"{source} cannot be read as text ({error}), expected UTF-8 labels; "
-            "convert it or give it its true suffix"
+            "convert it or give it the right suffix"
         ) from error
     if not rows:
         raise FileFormatError(f"{source} is empty, expected labels; check how it was made")
     if any("\0" in cell for cell in rows[0]):
-        raise FileFormatError(f"{source} is no text file, expected UTF-8 labels; convert it")
+        raise FileFormatError(f"{source} is not a text file, expected UTF-8 labels; convert it")
     return rows
 
 
 def _find_separator(source: Path, column: str | None) -> str:
-    """Another one than usual only where it sets a name apart: labels may hold any character."""
+    """The separator of the first line if that has a known name; else the default.
+
+    Labels may hold any character, so other lines do not show the separator.
+    """
     line = read_first_line(source)
-    found, usual = find_separator(source, line), usual_separator(source)
+    found, default = find_separator(source, line), default_separator(source)
     names = {cell.strip(' "').lower() for cell in line.split(found)}
     known = {*_LABEL_WORDS, *ID_COLUMNS, *([] if column is None else [column.lower()])}
-    return found if names & known else usual
+    return found if names & known else default
 
 
 def _header(rows: list[list[str]], column: str | None, n_rows: int | None) -> list[str] | None:
@@ -188,7 +192,7 @@ def _is_whole(text: str) -> bool:
 
 
 def as_numbers(labels: list[str]) -> AnyArray:
-    """Texts as int64 where all are plain whole numbers, else as they are: "007" stays a text."""
+    """Texts as int64 if all are plain whole numbers, else as strings; "007" stays a string."""
     if all(_is_whole(label) for label in labels):
         return np.array([int(label) for label in labels], dtype=np.int64)
     return np.array(labels)

@@ -1,6 +1,6 @@
-"""Parquet files of embeddings, ids and labels.
+"""Read embeddings, ids and labels from Parquet files.
 
-pyarrow is imported inside the functions, so that ``import hilander.data`` stays quick.
+pyarrow is imported inside the functions, so that ``import hilander.io`` stays quick.
 """
 
 import contextlib
@@ -16,8 +16,8 @@ from hilander.io.arrow import is_number_type, is_vector_type, matrix_from_arrow
 from hilander.io.wide_tables import fill_rows, find_numbered, show_names
 
 _FEATURE_NAMES = ("features", "embeddings", "embedding", "feature", "vector", "X")
-_BATCH_ROWS = 65_536
-_BATCH_VALUES = 1 << 22  # of numbered columns, read side by side
+_BATCH_ROWS = 65_536  # rows of a batch; bounds memory
+_BATCH_VALUES = 1 << 22  # values of a batch of numbered columns; bounds memory
 
 
 def read_parquet_vectors(
@@ -25,20 +25,20 @@ def read_parquet_vectors(
 ) -> npt.NDArray[Any]:
     """Read the embeddings, batch by batch into one array.
 
-    They are a column of lists or, where there is none, numbered columns (f0, f1, f2, …).
+    They are a column of lists or, if there is none, numbered columns (f0, f1, f2, …).
 
     Parameters
     ----------
     path : Path
     name : str, optional
-        The column of lists, or what the numbered ones begin with; found when not given.
+        The column of lists, or the prefix of numbered columns. By default it is detected.
     others : sequence of str or None
-        Columns that are something else, whatever their names.
+        Columns that are not features, whatever their names.
 
     Returns
     -------
     features : ndarray of shape (n_rows, n_features)
-        In the number type of the column; for numbered ones, in one that holds them all.
+        In the number type of the column; for numbered columns, in one that holds all of them.
     """
     with _open(path) as file:
         column = _vector_column(path, file.schema_arrow, name)
@@ -66,7 +66,7 @@ def read_parquet_vectors(
 
 
 def _read_numbered(path: Path, file: Any, names: list[str]) -> npt.NDArray[Any]:
-    """Columns of numbers side by side, shape (n_rows, n_columns)."""
+    """The values of columns of numbers, shape (n_rows, n_columns)."""
     if not file.metadata.num_rows:
         raise FileFormatError(_no_rows(path))
     kinds = [file.schema_arrow.field(name).type.to_pandas_dtype() for name in names]
@@ -81,27 +81,27 @@ def _read_numbered(path: Path, file: Any, names: list[str]) -> npt.NDArray[Any]:
 
 
 def read_parquet_column(
-    path: Path, name: str | None, usual: Sequence[str]
+    path: Path, name: str | None, defaults: Sequence[str]
 ) -> npt.NDArray[Any] | None:
-    """Read a column of ids or labels, in its own type.
+    """Read a column of ids or labels in its own type.
 
     Parameters
     ----------
     path : Path
     name : str, optional
-        The column, which must then be there.
-    usual : sequence of str
-        Names to try when none is given.
+        The column; an error if the file does not have it.
+    defaults : sequence of str
+        Names to try if none is given.
 
     Returns
     -------
     values : ndarray of shape (n_rows,), or None
-        None when no name is given and no usual one is there.
+        None if no name is given and the file has none of the defaults.
     """
     with _open(path) as file:
         names = file.schema_arrow.names
         if name is None:
-            name = next((usual_name for usual_name in usual if usual_name in names), None)
+            name = next((default for default in defaults if default in names), None)
             if name is None:
                 return None
         if name not in names:
@@ -114,7 +114,7 @@ def read_parquet_column(
                 "expected a value in each row; drop or fill them"
             )
         if hasattr(column.type, "value_type") and hasattr(column.type, "index_type"):
-            column = column.cast(column.type.value_type)  # a dictionary: categories of pandas
+            column = column.cast(column.type.value_type)  # a dictionary type: categories of pandas
         return np.asarray(column.to_numpy())
 
 
@@ -131,13 +131,13 @@ def _open(path: Path) -> Iterator[Any]:
     except (pyarrow.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise FileFormatError(
-            f"{path} is damaged or is no Parquet file ({reason}), expected Parquet; "
+            f"{path} is damaged or not a Parquet file ({reason}), expected Parquet; "
             "fetch or write it again"
         ) from error
 
 
 def _vector_column(path: Path, schema: Any, name: str | None) -> str | None:
-    """The column of lists; None if there is none of that name, or at all."""
+    """Name of the column of lists; None if there is none, or none of the given name."""
     vectors = [field.name for field in schema if is_vector_type(field.type)]
     if name is not None:
         return name if name in vectors else None
@@ -160,7 +160,7 @@ def _numbered_columns(
         if not is_number[at]:
             raise FileFormatError(
                 f"{path} column {names[at]!r} holds {schema.field(at).type}, expected numbers as "
-                "in the columns beside it; write it as numbers or rename it"
+                "in the other numbered columns; write it as numbers or rename it"
             )
     if found:
         return [names[at] for at in found]
@@ -173,7 +173,7 @@ def _numbered_columns(
         raise FileFormatError(_no_column(path, name, schema.names))
     raise FileFormatError(
         f"{path} column {name!r} holds {schema.field(name).type}, expected lists of "
-        "numbers; name the column of embeddings, or what numbered columns begin with"
+        "numbers; name the column of embeddings, or the prefix of numbered columns"
     )
 
 

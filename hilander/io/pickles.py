@@ -1,8 +1,8 @@
-"""The pickles of the paper's data, read without running anything that is in them.
+"""Read the pickles of the paper's data without executing anything in them.
 
-A pickle is a program. This reader lets it name only the functions that a numpy array is pickled
-with, and puts its own stand-ins in their place: they note down what they are given, and the array
-is built afterwards from its bytes by code that checks shape and type.
+A pickle is a program. This reader lets it name only the functions with which numpy pickles arrays,
+and replaces them by stand-ins that record their arguments. The array is then built from its bytes
+by code that checks shape and type.
 """
 
 import pickle
@@ -34,7 +34,7 @@ def read_pickle_arrays(
     features : ndarray of shape (n_samples, n_features)
         Read-only.
     labels : ndarray of shape (n_samples,), or None
-        None when the pickle holds one array alone.
+        None if the pickle holds one array only.
 
     Raises
     ------
@@ -52,21 +52,21 @@ def read_pickle_arrays(
     except OSError as error:
         reason = error.strerror or error
         raise FileFormatError(f"{path} cannot be read ({reason}), expected a pickle") from error
-    # A damaged program can fail in any way: a missing stack item is an IndexError, a wrong
-    # argument a TypeError, a wrong memo number a KeyError.
+    # A damaged program can raise any error: IndexError for a missing stack item, TypeError for a
+    # wrong argument, KeyError for a wrong memo number.
     except Exception as error:
         raise FileFormatError(
-            f"{path} is damaged or is no pickle ({type(error).__name__}: {error}), expected "
+            f"{path} is damaged or not a pickle ({type(error).__name__}: {error}), expected "
             "(features, labels); fetch it again or save it with numpy.savez"
         ) from error
 
 
 class _RefusedError(Exception):
-    """The pickle asks for something that is not an array."""
+    """The pickle contains something that is not an array."""
 
 
 class _BoundedReader:
-    """A file that refuses to be asked for more bytes than it has, before any are allocated."""
+    """A file that refuses to read more bytes than it has, before any are allocated."""
 
     def __init__(self, stream: BinaryIO, size: int) -> None:
         self._stream = stream
@@ -87,7 +87,7 @@ class _BoundedReader:
 
 
 class _StandIn:
-    """Takes the place of a function that a pickle names; cannot be altered by the pickle."""
+    """Replaces a function that a pickle names. The pickle cannot change it."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -100,7 +100,7 @@ class _StandIn:
 
 
 class _Dtype:
-    """A dtype as pickled: its name, then its byte order as state."""
+    """A pickled dtype: its name, then its byte order as state."""
 
     def __init__(self, name: Any, *_: Any) -> None:
         name = name.decode("latin1") if isinstance(name, bytes) else name
@@ -121,7 +121,7 @@ class _Dtype:
 
 
 class _Array:
-    """An array as pickled: made empty, then given shape, dtype and bytes as state."""
+    """A pickled array: created empty, then given shape, dtype and bytes as state."""
 
     def __init__(self) -> None:
         self.value: npt.NDArray[Any] | None = None
@@ -135,7 +135,7 @@ def _build(content: Any, dtype: Any, shape: Any, order: Any) -> npt.NDArray[Any]
     if not isinstance(dtype, _Dtype) or not isinstance(shape, tuple) or order not in ("C", "F"):
         raise _RefusedError("holds a malformed array, expected dtype and shape; fetch it again")
     if isinstance(content, str):
-        content = content.encode("latin1")  # bytes of Python 2 were decoded so
+        content = content.encode("latin1")  # byte strings of Python 2 were decoded like this
     if not isinstance(content, bytes | bytearray):
         raise _RefusedError("holds an array of objects, expected numbers; save it with numpy.savez")
     return np.frombuffer(content, dtype=dtype.dtype).reshape(shape, order=order)
@@ -176,8 +176,8 @@ def _stand_ins() -> dict[tuple[str, str], Callable[..., Any]]:
     return table
 
 
-# The unpickler written in Python: the one in C allocates its memo up to any number the file names,
-# so a few bytes could take all memory. Arrays are one step for either, so it is no slower.
+# The unpickler in Python: the one in C allocates a memo of any size that the file names, so a few
+# bytes could take all memory. An array is one step for both, so it is not slower.
 class _ArrayUnpickler(pickle._Unpickler):
     def __init__(self, stream: _BoundedReader) -> None:
         super().__init__(stream, encoding="latin1")
@@ -187,22 +187,20 @@ class _ArrayUnpickler(pickle._Unpickler):
         function = self._table.get((module, name))
         if function is None:
             raise _RefusedError(
-                f"asks for {module}.{name}, expected numpy arrays only; do not trust it, or save "
+                f"names {module}.{name}, expected numpy arrays only; do not trust it, or save "
                 "it again as arrays with numpy.savez"
             )
         return _StandIn(function)
 
     def get_extension(self, code: int) -> None:
-        raise _RefusedError(
-            f"asks for extension {code}, expected numpy arrays only; do not trust it"
-        )
+        raise _RefusedError(f"names extension {code}, expected numpy arrays only; do not trust it")
 
 
 def _features_and_labels(content: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
     pair = content if isinstance(content, tuple | list) else (content, None)
     if len(pair) != 2:
         raise _RefusedError(
-            f"holds {len(pair)} things, expected (features, labels); use numpy.savez"
+            f"holds {len(pair)} objects, expected (features, labels); use numpy.savez"
         )
     features, labels = (item.value if isinstance(item, _Array) else item for item in pair)
     if not isinstance(features, np.ndarray) or features.ndim != 2 or features.dtype.kind in "US":

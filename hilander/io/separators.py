@@ -1,4 +1,4 @@
-"""What stands between the cells of a text table."""
+"""Find the separator of a text table."""
 
 import re
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ _DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]*,[0-9]+([eE][-+]?[0-9]+)?\s*")
 
 
 def read_first_line(path: Path) -> str:
-    """The first line that is not empty; empty where there is none, or none that can be read.
+    """The first line that is not empty; "" if there is none or the file cannot be read.
 
-    What is wrong with a file is told by who reads it whole.
+    The function that reads the whole file reports what is wrong with it.
     """
     try:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
@@ -21,52 +21,52 @@ def read_first_line(path: Path) -> str:
         return ""
 
 
-def usual_separator(path: Path) -> str:
-    """What the suffix of a file promises: a tab for ``.tsv``, else a comma."""
+def default_separator(path: Path) -> str:
+    """The separator that the suffix of a file implies: a tab for ``.tsv``, else a comma."""
     return "\t" if path.suffix.lower() == ".tsv" else ","
 
 
 def find_separator(path: Path, line: str) -> str:
-    """Find what separates the cells of a table, by its first line.
+    """Find the separator of a table by its first line.
 
     Parameters
     ----------
     path : Path
-        Its suffix says what is usual, and that is taken unless another one is there more often or
-        stands between numbers with decimal commas.
+        Its suffix implies the default, which is used unless another separator occurs more often or
+        separates numbers with decimal commas.
     line : str
 
     Returns
     -------
     separator : str
-        One of `SEPARATORS`, or a space where it stands between numbers and no other one does.
+        One of `SEPARATORS`, or a space if spaces separate numbers and no other separator occurs.
     """
-    usual = usual_separator(path)
+    default = default_separator(path)
     bare = _QUOTED.sub("", line)
-    there = [one for one in (usual, *SEPARATORS) if one in bare]
-    if not there:
+    present = [one for one in (default, *SEPARATORS) if one in bare]
+    if not present:
         cells = bare.split(" ")
-        return " " if len(cells) > 1 and all(map(is_number, cells)) else usual
-    for one in there:
+        return " " if len(cells) > 1 and all(map(is_number, cells)) else default
+    for one in present:
         if one != "," and has_decimal_commas(bare.split(one)):
             return one
-    return max(there, key=bare.count)  # of equals the first, which is the usual one
+    return max(present, key=bare.count)  # of equally frequent ones the first, which is the default
 
 
 def has_decimal_commas(cells: Sequence[str]) -> bool:
-    """Whether cells are all numbers, some of them such as 0,5."""
+    """Whether all cells are numbers, some of them with a decimal comma such as 0,5."""
     filled = [cell for cell in cells if cell.strip()]
     are_numbers = all(is_number(cell) or is_decimal_comma(cell) for cell in filled)
     return are_numbers and any(map(is_decimal_comma, filled))
 
 
 def is_decimal_comma(text: str) -> bool:
-    """Whether a cell is a number with a comma where a point is expected."""
+    """Whether a cell is a number with a decimal comma."""
     return _DECIMAL_COMMA.fullmatch(text) is not None
 
 
 def is_number(text: str) -> bool:
-    """Whether a cell is a number as Python writes it, without underscores."""
+    """Whether a cell is a number in Python notation, without underscores."""
     try:
         float(text)
     except ValueError:

@@ -1,6 +1,6 @@
-"""Tables whose embeddings are spread over numbered columns: f0, f1, f2, … or 0, 1, 2, ….
+"""Read tables with one feature in each column, numbered: f0, f1, f2, … or 0, 1, 2, ….
 
-pyarrow is imported inside the functions, so that ``import hilander.data`` stays quick.
+pyarrow is imported inside the functions, so that ``import hilander.io`` stays quick.
 """
 
 import csv
@@ -25,14 +25,14 @@ from hilander.io.separators import (
 
 AnyArray = npt.NDArray[Any]
 
-_BLOCK_BYTES = 1 << 24  # of text at a time; a line has to fit
-_MOST_SHOWN = 8
-_SURE_COUNT = 4  # columns: a line 1, 2 or 0, 1, 2 may well be an embedding, one of 0, 1, 2, 3 not
+_BLOCK_BYTES = 1 << 24  # bytes of text read at a time; a line has to fit
+_MOST_SHOWN = 8  # column names in an error
+_CERTAIN_HEADER = 4  # columns: a line 0, 1, 2 may be an embedding, a line 0, 1, 2, 3 is a header
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """What stands where in a text table: places of columns, counted from 0."""
+    """The layout of a text table: places of columns, counted from 0."""
 
     names: list[str]
     separator: str
@@ -45,9 +45,9 @@ class _Layout:
 def find_numbered(
     path: Path, names: Sequence[str], is_number: Sequence[bool], prefix: str | None = None
 ) -> list[int]:
-    """Find the columns that hold an embedding, one number each.
+    """Find the numbered columns that hold the features.
 
-    Their names are one prefix (which may be empty) and the numbers from 0 or 1 on, without a gap.
+    Their names are a common prefix, which may be empty, and consecutive numbers from 0 or 1 on.
 
     Parameters
     ----------
@@ -55,52 +55,52 @@ def find_numbered(
         For errors.
     names : sequence of str
     is_number : sequence of bool
-        Whether each column holds numbers; numbered columns of text alone are no embedding.
+        Whether each column holds numbers. A group of numbered columns with text only is ignored.
     prefix : str, optional
-        Chooses among several such groups.
+        Chooses one of several such groups.
 
     Returns
     -------
     places : list of int
-        In the order of their numbers; empty when there are no such columns.
+        In the order of their numbers; empty if there are no such columns.
 
     Raises
     ------
     FileFormatError
-        For several groups of which none was chosen, and for numbers with a gap.
+        For several groups without a prefix to choose one, and for numbers with a gap.
     """
     groups = {
         one: columns
         for one, columns in _group(names).items()
         if any(is_number[at] for _, at in columns) and prefix in (None, one)
     }
-    whole = {one: columns for one, columns in groups.items() if _odd_one(columns) is None}
+    whole = {one: columns for one, columns in groups.items() if _find_gap(columns) is None}
     if len(whole) > 1:
         shown = ", ".join(f"{names[of[0][1]]} … {names[of[-1][1]]}" for of in whole.values())
         raise FileFormatError(
-            f"{path} has several groups of numbered columns ({shown}), expected one; name what "
-            "its columns begin with (features=… in Python, --features-column)"
+            f"{path} has several groups of numbered columns ({shown}), expected one; give the "
+            "prefix of its columns (features=… in Python, --features-column)"
         )
     for columns in whole.values():
         return [at for _, at in columns]
     for one, columns in groups.items():
-        place = _odd_one(columns) or 0
+        place = _find_gap(columns) or 0
         _, at = columns[place]
         wanted = place + (columns[0][0] > 0)
         raise FileFormatError(
             f"{path} has a column {names[at]} where {one}{wanted} was expected: numbered columns "
-            "of embeddings begin at 0 or 1 and leave none out; add or rename it"
+            "of embeddings begin at 0 or 1 and have no gap; add or rename it"
         )
     return []
 
 
 def fill_rows(rows: AnyArray, names: Sequence[str], columns: Sequence[Any], first: int) -> None:
-    """Put Arrow columns of numbers side by side.
+    """Copy Arrow columns of numbers into the columns of a matrix.
 
     Parameters
     ----------
     rows : ndarray of shape (n_rows, n_features)
-        Filled.
+        Receives the values.
     names : sequence of n_features str
     columns : sequence of n_features pyarrow.Array of length n_rows
     first : int
@@ -124,33 +124,33 @@ def fill_rows(rows: AnyArray, names: Sequence[str], columns: Sequence[Any], firs
 def read_text_table(
     path: Path, features: str | None = None, ids: str | None = None, labels: str | None = None
 ) -> tuple[AnyArray, AnyArray | None, AnyArray | None]:
-    """Read embeddings from a ``.csv`` or ``.tsv`` file, one embedding a line.
+    """Read embeddings from a ``.csv`` or ``.tsv`` file, one in each line.
 
-    What separates the cells is seen in the first line: a comma, a semicolon, a tab, a bar (|) or,
-    between numbers, a space.
+    The separator is found in the first line: a comma, a semicolon, a tab, a bar (|) or, between
+    numbers, a space.
 
-    The first line is a header if it holds a word, or counts 0, 1, 2, … or 1, 2, 3, … as pandas
-    does (of fewer than four columns, if whole numbers do not follow). Without a header every
-    column is a feature.
+    The first line is a header if it holds a word, or if it counts 0, 1, 2, … or 1, 2, 3, … as
+    pandas writes it (with fewer than four columns, only if the next line is not all whole numbers).
+    Without a header every column is a feature.
 
     Parameters
     ----------
     path : Path
     features : str, optional
-        What the names of the feature columns begin with.
+        Prefix of the names of the feature columns.
     ids, labels : str, optional
-        Names of columns; found by the usual ones when not given.
+        Names of columns; by default id or ids, and label or labels.
 
     Returns
     -------
     features : ndarray of shape (n_lines, n_features), float32
     ids, labels : ndarray of shape (n_lines,), or None
-        int64 where all are plain whole numbers, else strings; "007" stays a string.
+        int64 if all are plain whole numbers, else strings; "007" stays a string.
 
     Raises
     ------
     FileFormatError
-        For lines of several lengths, cells without a number, and files without embeddings.
+        For lines of different lengths, cells without a number, and files without embeddings.
     """
     import pyarrow
 
@@ -175,31 +175,31 @@ def read_text_table(
 
 
 def show_names(names: Sequence[str]) -> str:
-    """Names for an error, not all of them where there are many."""
+    """Names for an error, shortened if there are many."""
     if len(names) <= _MOST_SHOWN + 1:
         return ", ".join(names)
     return f"{', '.join(names[:_MOST_SHOWN])}, … ({len(names)} in all)"
 
 
 def _group(names: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
-    """Number and place of the columns of each prefix that has several, by number."""
+    """Numbers and places of the columns of each prefix that has several, sorted by number."""
     groups: dict[str, list[tuple[int, int]]] = {}
     for at, name in enumerate(names):
         match = re.fullmatch(r"(.*?)([0-9]{1,9})", name, flags=re.DOTALL)
-        # 0.1 and 0.2 are no names but the cells of a line that is no header.
+        # 0.1 and 0.2 are not names, but cells of a line that is not a header.
         if match and (not match[1] or not is_number(name)):
             groups.setdefault(match[1], []).append((int(match[2]), at))
     return {prefix: sorted(columns) for prefix, columns in groups.items() if len(columns) > 1}
 
 
-def _odd_one(columns: list[tuple[int, int]]) -> int | None:
-    """Where the numbers of a group leave the order 0, 1, 2, … or 1, 2, 3, …; None if nowhere."""
+def _find_gap(columns: list[tuple[int, int]]) -> int | None:
+    """Index of the first number that breaks the order 0, 1, 2, … or 1, 2, 3, …; None if none."""
     first = 1 if columns[0][0] else 0
     return next((at for at, (number, _) in enumerate(columns) if number != first + at), None)
 
 
 def _stream(path: Path, layout: _Layout) -> Iterator[Any]:
-    """The table batch by batch; columns are named by their places."""
+    """The batches of the table; columns are named by their places."""
     import pyarrow
     import pyarrow.csv
 
@@ -247,7 +247,7 @@ def _read_layout(path: Path, features: str | None, ids: str | None, labels: str 
     ids_at = _place(path, first, ids, ID_COLUMNS)
     labels_at = _place(path, first, labels, LABEL_COLUMNS)
     free = ["" if at in (ids_at, labels_at) else name for at, name in enumerate(first)]
-    cells = [*second, *[""] * len(first)]  # a line that is too short is told of later
+    cells = [*second, *[""] * len(first)]  # a line that is too short is reported later
     are_numbers = [
         not cell or is_number(cell) or is_decimal_comma(cell) for cell in cells[: len(first)]
     ]
@@ -262,19 +262,19 @@ def _no_features(path: Path, names: list[str], prefix: str | None) -> str:
     whole = ", separated by a comma, a semicolon, a tab or |" if len(names) == 1 else ""
     return (
         f"{path} has no columns of numbers {wanted} (its columns: {show_names(names)}), expected "
-        f"embeddings in such columns{whole}; name them so in a first line, or leave the header out "
-        "where all columns are features"
+        f"embeddings in such columns{whole}; name them so in a first line, or omit the header if "
+        "all columns are features"
     )
 
 
 def _with_comma(cells: Sequence[str]) -> str:
-    """Words on the first number that is written with a decimal comma."""
+    """Message about the first number with a decimal comma."""
     cell = next(cell.strip() for cell in cells if is_decimal_comma(cell))
     return f"the number {cell}, expected a decimal point; write {cell.replace(',', '.')}, and so on"
 
 
 def _first_lines(path: Path, separator: str) -> tuple[list[str], list[str] | None, int]:
-    """Cells of the first two lines that are not empty, and how many lines the first one ends."""
+    """Cells of the first two non-empty lines, and the line at which the first of them ends."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             reader = csv.reader(stream, delimiter=separator)
@@ -291,19 +291,21 @@ def _first_lines(path: Path, separator: str) -> tuple[list[str], list[str] | Non
 
 
 def _is_header(cells: list[str], following: list[str] | None) -> bool:
-    """Whether a line names columns: by a word, or by counting from 0 or 1 as pandas does."""
+    """Whether a line is a header: it holds a word, or counts from 0 or 1 as pandas writes it."""
     filled = [cell for cell in cells if cell]
     if not all(cell.isdecimal() for cell in filled):
         return any(not is_number(cell) for cell in filled)
-    if len(filled) < 2 or _odd_one([(int(cell), 0) for cell in filled]) is not None:
+    if len(filled) < 2 or _find_gap([(int(cell), 0) for cell in filled]) is not None:
         return False
-    return len(filled) >= _SURE_COUNT or not all(cell.isdecimal() for cell in following or ["0"])
+    return len(filled) >= _CERTAIN_HEADER or not all(
+        cell.isdecimal() for cell in following or ["0"]
+    )
 
 
-def _place(path: Path, names: list[str], name: str | None, usual: Sequence[str]) -> int | None:
+def _place(path: Path, names: list[str], name: str | None, defaults: Sequence[str]) -> int | None:
     if name is None:
         lowered = [one.lower() for one in names]
-        return next((lowered.index(word) for word in usual if word in lowered), None)
+        return next((lowered.index(word) for word in defaults if word in lowered), None)
     if name not in names:
         raise FileFormatError(
             f"{path} has no column {name!r}, it has {show_names(names)}; name one of these"
@@ -312,7 +314,7 @@ def _place(path: Path, names: list[str], name: str | None, usual: Sequence[str])
 
 
 def _explain(path: Path, layout: _Layout, error: Exception) -> str:
-    """Find the line that could not be read; the quick reader does not say which it is."""
+    """Message with the line that could not be read, which pyarrow does not report."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             reader = csv.reader(stream, delimiter=layout.separator)
@@ -327,7 +329,7 @@ def _explain(path: Path, layout: _Layout, error: Exception) -> str:
 
 
 def _find_wrong(cells: list[str], layout: _Layout) -> str:
-    """What is wrong with a line; empty if nothing is."""
+    """What is wrong with a line; "" if nothing is."""
     if len(cells) != len(layout.names):
         return (
             f"has {len(cells)} cells where the first line has {len(layout.names)}, expected one "
@@ -336,14 +338,14 @@ def _find_wrong(cells: list[str], layout: _Layout) -> str:
     for at in (layout.ids, layout.labels):
         if at is not None and not cells[at].strip():
             return (
-                f"has nothing in column {layout.names[at]!r}, expected a value in each line; drop "
+                f"has no value in column {layout.names[at]!r}, expected a value in each line; drop "
                 "that line or fill it"
             )
     for at in layout.features:
         if is_decimal_comma(cells[at]):
             return f"has in column {layout.names[at]!r} {_with_comma([cells[at]])}"
         if not is_number(cells[at]):
-            held = f"{cells[at]!r:.40}" if cells[at].strip() else "nothing"
+            held = f"{cells[at]!r:.40}" if cells[at].strip() else "no value"
             return (
                 f"has {held} in column {layout.names[at]!r}, expected a number; drop that line or "
                 "fill it"
@@ -352,8 +354,8 @@ def _find_wrong(cells: list[str], layout: _Layout) -> str:
 
 
 def _no_text(path: Path, reason: object) -> str:
-    told = str(reason).splitlines()[0] if str(reason) else type(reason).__name__
+    shown = str(reason).splitlines()[0] if str(reason) else type(reason).__name__
     return (
-        f"{path} cannot be read as a table ({told}), expected lines of numbers in UTF-8; convert "
-        "it or give it its true suffix"
+        f"{path} cannot be read as a table ({shown}), expected lines of numbers in UTF-8; convert "
+        "it or give it the right suffix"
     )

@@ -1,4 +1,4 @@
-"""Output that is whole or not there: files and folders appear under their name when complete."""
+"""Atomic output: files and folders appear under their name when they are complete."""
 
 import contextlib
 import errno
@@ -16,7 +16,7 @@ from hilander.errors import FileFormatError, HiLanderError, MissingFileError, Ou
 
 MARKER = "hilander.json"
 _FORMAT = 1
-_ADVICE = {
+_FIXES = {
     errno.ENOSPC: "the disk is full; free some space or write elsewhere",
     errno.EDQUOT: "the disk quota is used up; free some space or write elsewhere",
     errno.EROFS: "the file system is read-only; write elsewhere",
@@ -30,23 +30,23 @@ _ADVICE = {
 
 @contextlib.contextmanager
 def write_atomically(path: str | Path) -> Iterator[Path]:
-    """Write a file so that it is never seen half-written.
+    """Write a file atomically.
 
     Parameters
     ----------
     path : str or Path
-        The file to write; one that exists is replaced when the new one is complete.
+        The file to write. An existing file is replaced when the new one is complete.
 
     Yields
     ------
     temporary : Path
-        Write here: in the same folder, with the same suffix. Moved to ``path`` when the block
-        ends, removed when it fails.
+        A file in the same folder with the same suffix, to write to. It is moved to ``path`` when
+        the block ends, and removed when the block fails.
 
     Raises
     ------
     OutputError
-        When the place is a folder, read-only, full or missing. An existing file is left as it was.
+        When the path is a folder, read-only, full or missing. An existing file is not changed.
     """
     target = _resolve(path)
     if target.exists() and not target.is_file():
@@ -64,24 +64,24 @@ def write_atomically(path: str | Path) -> Iterator[Path]:
 
 
 def claim_folder(path: str | Path, kind: str) -> Path:
-    """Make an output folder, or take one that is empty or of the same kind.
+    """Create an output folder, or use one that is empty or of the same kind.
 
     Parameters
     ----------
     path : str or Path
-        The folder; those above it are made too.
+        The folder. Its parents are created too.
     kind : str
-        What it is going to hold, such as "model" or "run".
+        Its content, such as "model" or "run".
 
     Returns
     -------
     folder : Path
-        It holds a marker file from now on.
+        It has a marker file now.
 
     Raises
     ------
     OutputError
-        When the place is taken by foreign files, a folder of another kind, or a file.
+        When the path is a file, a folder of another kind, or a folder not written by hilander.
     """
     folder = Path(path)
     with _output_errors(path):
@@ -92,14 +92,14 @@ def claim_folder(path: str | Path, kind: str) -> Path:
 
 
 def check_output_folder(path: str | Path, kind: str) -> Path:
-    """Make sure, before long work starts, that its result can be written to a folder.
+    """Check, before a long computation, that its result can be written to a folder.
 
     Parameters
     ----------
     path : str or Path
-        The folder; neither it nor those above it need to exist, and none is made.
+        The folder. Neither it nor its parents need to exist, and none is created.
     kind : str
-        What it is going to hold, such as "model" or "run".
+        Its content, such as "model" or "run".
 
     Returns
     -------
@@ -108,7 +108,7 @@ def check_output_folder(path: str | Path, kind: str) -> Path:
     Raises
     ------
     OutputError
-        As :func:`claim_folder`, or when nothing can be written where it would be made.
+        As :func:`claim_folder`, or when the existing parent is not writable.
     """
     folder = _resolve(path)
     with _output_errors(path):
@@ -123,29 +123,29 @@ def check_output_folder(path: str | Path, kind: str) -> Path:
 
 @contextlib.contextmanager
 def folder_writer(path: str | Path, kind: str) -> Iterator[Path]:
-    """Write a folder so that it is never seen half-written.
+    """Write a folder atomically.
 
-    Everything goes into a hidden folder beside the target, which takes the target's place at the
-    end. What an earlier writer wrote there is replaced entirely; files that others put into the
-    folder (they are not listed in its marker) are copied over. Two renames do the exchange: a crash
-    exactly between them leaves the old folder whole under a hidden name ending in ``.old``.
+    All files are written to a hidden folder in the same parent, which replaces the target at the
+    end. Files of an earlier writer are replaced. Files that others put into the folder, which its
+    marker does not list, are copied. The exchange takes two renames. A crash between them leaves
+    the old folder complete, under a hidden name that ends in ``.old``.
 
     Parameters
     ----------
     path : str or Path
-        The folder; those above it are made too.
+        The folder. Its parents are created too.
     kind : str
-        What it is going to hold, such as "model" or "run".
+        Its content, such as "model" or "run".
 
     Yields
     ------
     inside : Path
-        Write here.
+        The folder to write to.
 
     Raises
     ------
     OutputError
-        As :func:`claim_folder`, or when writing fails; an existing folder is left as it was.
+        As :func:`claim_folder`, or when writing fails. An existing folder is not changed then.
     """
     target = _resolve(path)
     with _output_errors(path):
@@ -162,18 +162,18 @@ def folder_writer(path: str | Path, kind: str) -> Iterator[Path]:
             for item in temporary.rglob("*"):
                 if item.is_file():
                     _flush(item)
-            # Again, for the place may have been taken while the block ran.
+            # Again: the path may have been taken while the block ran.
             _check_claimable(target, kind)
-            _copy_strangers(target, temporary)
+            _copy_foreign_files(target, temporary)
             _exchange(temporary, target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
 def sweep_temporaries(path: str | Path) -> None:
-    """Remove what a writer of this file or folder left beside it when it was killed.
+    """Remove temporary files that a killed writer of this file or folder left.
 
-    Only for who knows that nobody is writing it now.
+    Call it only if nothing else is writing the file or folder.
 
     Parameters
     ----------
@@ -193,13 +193,13 @@ def sweep_temporaries(path: str | Path) -> None:
 
 
 def check_folder_kind(path: str | Path, kind: str) -> Path:
-    """Make sure that a folder to be read is one of ours.
+    """Check that a folder was written by hilander and has the expected content.
 
     Parameters
     ----------
     path : str or Path
     kind : str
-        What it should hold, such as "model" or "run".
+        The expected content, such as "model" or "run".
 
     Returns
     -------
@@ -208,7 +208,7 @@ def check_folder_kind(path: str | Path, kind: str) -> Path:
     Raises
     ------
     FileFormatError
-        When it is missing, foreign, of another kind, or of a newer format.
+        When it is missing, not written by hilander, of another kind, or of a newer format.
     """
     folder = Path(path)
     if not folder.is_dir():
@@ -272,8 +272,7 @@ def write_json(path: str | Path, content: Any) -> None:
     ----------
     path : str or Path
     content : object
-        Numpy scalars and arrays are written as numbers and lists; NaN and infinity, for which
-        JSON has no word, as null.
+        Numpy scalars and arrays are written as numbers and lists, NaN and infinity as null.
     """
     text = json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False)
     with write_atomically(path) as temporary:
@@ -296,20 +295,20 @@ def _plain(content: Any) -> Any:
 
 @contextlib.contextmanager
 def _output_errors(path: str | Path) -> Iterator[None]:
-    """Turn what the operating system says into what the user can do."""
+    """Turn errors of the operating system into errors that say what to do."""
     try:
         yield
     except HiLanderError:
         raise
     except OSError as error:
         reason = error.strerror or str(error) or type(error).__name__
-        advice = _ADVICE.get(error.errno or 0, f"{reason}; write elsewhere")
-        message = f"{path} cannot be written, expected a writable place: {advice}"
+        fix = _FIXES.get(error.errno or 0, f"{reason}; write elsewhere")
+        message = f"{path} cannot be written, expected a writable path: {fix}"
         raise OutputError(message) from error
 
 
 def _resolve(path: str | Path) -> Path:
-    """Follow links, so that what a link points to is replaced and not the link."""
+    """Follow links, so that the target of a link is replaced and not the link."""
     try:
         return Path(path).resolve()
     except (OSError, RuntimeError) as error:
@@ -319,7 +318,7 @@ def _resolve(path: str | Path) -> Path:
 
 
 def _sibling(target: Path) -> Path:
-    """A free hidden name beside the target: renaming is atomic only within one file system."""
+    """A free hidden name in the same folder; renaming is atomic only within one file system."""
     return target.with_name(f".{target.stem[:100]}-{secrets.token_hex(6)}{target.suffix[:20]}")
 
 
@@ -332,12 +331,14 @@ def _flush(path: Path) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # some file systems cannot; the file itself is safe
+    with contextlib.suppress(
+        OSError
+    ):  # some file systems do not support it; the file itself is on disk
         _flush(folder)
 
 
 def _check_claimable(folder: Path, kind: str) -> bool:
-    """Whether the folder exists and is ours; False when it is free to take."""
+    """Whether the folder was written by hilander; False if it is missing or empty."""
     if not folder.exists():
         return False
     if not folder.is_dir():
@@ -358,7 +359,7 @@ def _check_claimable(folder: Path, kind: str) -> bool:
     return True
 
 
-def _copy_strangers(old: Path, new: Path) -> None:
+def _copy_foreign_files(old: Path, new: Path) -> None:
     if not old.is_dir() or not (old / MARKER).is_file():
         return
     ours = {MARKER, *read_json(old / MARKER).get("files", ())}

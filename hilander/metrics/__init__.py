@@ -1,4 +1,4 @@
-"""Cluster validity: metrics, reports and plots.
+"""Metrics of clusterings: scores, reports, reliability and plots.
 
 Plots are in :mod:`hilander.metrics.plots`, which needs matplotlib only once it draws.
 """

@@ -1,8 +1,8 @@
-"""Whether probabilities mean what they say: of the links at 0.8, are 80 % right?
+"""Calibration of probabilities: of the links with linkage 0.8, do 80 % join one identity?
 
-A reliability curve bins predicted linkage and compares each bin's mean with the share that was
-observed. Its distance from the diagonal, weighted by how many links a bin holds, is the expected
-calibration error.
+A reliability curve bins the predicted linkage and compares the mean of each bin with the observed
+share. The mean distance of the two, weighted by the links of each bin, is the expected calibration
+error (ECE).
 """
 
 from __future__ import annotations
@@ -34,22 +34,23 @@ from hilander.metrics.canvas import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-N_BINS = 10
+N_BINS = 10  # bins of equal width over [0, 1], as is common for the ECE
 _COLOURS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE)
 
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """Predicted against observed, bin by bin.
+    """Predicted probability and observed share of each bin.
 
     Parameters
     ----------
     predicted, observed : ndarray of shape (n_bins,), float64, in [0, 1]
-        Mean prediction and share of successes in each bin; NaN in an empty one. Bins are of equal
-        width, from 0 to 1.
+        Mean prediction and share of positive outcomes of each bin; NaN for an empty bin. Bins have
+        equal widths and cover [0, 1].
     count : ndarray of shape (n_bins,), int64
+        Predictions of each bin.
     brier : float, in [0, 1]
-        Mean squared difference of prediction and outcome.
+        Mean squared difference of predictions and outcomes.
     """
 
     predicted: npt.NDArray[np.float64]
@@ -59,18 +60,18 @@ class Reliability:
 
     @property
     def ece(self) -> float:
-        """Expected calibration error: mean distance of the two over all predictions, in [0, 1]."""
+        """Expected calibration error, in [0, 1]."""
         share = self.count / self.count.sum()
         return float(np.nansum(share * np.abs(self.predicted - self.observed)))
 
     @property
     def bias(self) -> float:
-        """Mean prediction less the share observed: above 0 the predictions are too high."""
+        """Mean prediction minus the observed share; above 0 the predictions are too high."""
         share = self.count / self.count.sum()
         return float(np.nansum(share * (self.predicted - self.observed)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all of it as plain values for JSON; an empty bin has null."""
+        """All values as plain numbers for JSON; null for an empty bin."""
 
         def plain(values: npt.NDArray[np.float64]) -> list[float | None]:
             return [None if np.isnan(one) else round(float(one), 5) for one in values]
@@ -88,14 +89,14 @@ class Reliability:
 def measure_reliability(
     probability: npt.ArrayLike, outcome: npt.ArrayLike, n_bins: int = N_BINS
 ) -> Reliability:
-    """Compare probabilities with what came out.
+    """Compare probabilities with outcomes.
 
     Parameters
     ----------
     probability : array-like, in [0, 1]
-        Such as the linkage of edges, shape (n_nodes, k).
+        For example the linkage of edges, shape (n_nodes, k).
     outcome : array-like of the same shape, bool
-        Such as whether both ends are of one identity.
+        For example whether both ends of an edge have one identity.
     n_bins : int
 
     Returns
@@ -127,7 +128,7 @@ def measure_reliability(
 
 
 def same_identity(neighbours: IntArray, labels: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Whether both ends of each edge carry one label, shape (n_points, k)."""
+    """Whether both ends of each edge have one label, shape (n_points, k)."""
     codes = np.unique(np.asarray(labels), return_inverse=True)[1]
     same: npt.NDArray[np.bool_] = codes[neighbours] == codes[:, None]
     return same
@@ -135,21 +136,21 @@ def same_identity(neighbours: IntArray, labels: npt.ArrayLike) -> npt.NDArray[np
 
 @dataclass(frozen=True)
 class Scaling:
-    """A correction of probabilities: ``sigmoid(slope * logit(p) + offset)`` (Platt).
+    """A correction of probabilities: ``sigmoid(slope * logit(p) + offset)`` (Platt scaling).
 
     Parameters
     ----------
     slope : float, above 0
-        Below 1 makes certainties less certain (a temperature is 1 / slope).
+        Below 1 it moves probabilities towards 0.5. The temperature is 1 / slope.
     offset : float
-        Above 0 raises all probabilities.
+        Above 0 it raises all probabilities.
     """
 
     slope: float = 1.0
     offset: float = 0.0
 
     def apply(self, probability: FloatArray, least: float = 1e-6) -> FloatArray:
-        """Give the corrected probabilities, of the same shape."""
+        """The corrected probabilities, of the same shape."""
         kept = np.clip(np.asarray(probability, dtype=np.float64), least, 1 - least)
         logit = self.slope * np.log(kept / (1 - kept)) + self.offset
         corrected: FloatArray = (1 / (1 + np.exp(-logit))).astype(np.float32)
@@ -157,16 +158,17 @@ class Scaling:
 
 
 def learn_scaling(probability: npt.ArrayLike, outcome: npt.ArrayLike) -> Scaling:
-    """The correction with which predictions are likeliest to give what came out.
+    """The correction that maximises the likelihood of the outcomes.
 
     Parameters
     ----------
     probability, outcome
-        As for `measure_reliability`; of identities that the predictor was not trained on.
+        As for `measure_reliability`, of identities that the model was not trained on.
 
     Returns
     -------
-    scaling : Scaling, the identity if outcomes are all alike
+    scaling : Scaling
+        Without effect if all outcomes are the same.
     """
     from scipy.optimize import minimize
 
@@ -174,7 +176,7 @@ def learn_scaling(probability: npt.ArrayLike, outcome: npt.ArrayLike) -> Scaling
     happened = np.asarray(outcome).astype(np.float64).ravel()
     if len(kept) != len(happened):
         raise SettingError(
-            f"got {len(kept)} probabilities and {len(happened)} outcomes, expected as many"
+            f"got {len(kept)} probabilities and {len(happened)} outcomes, expected equal numbers"
         )
     if not 0 < happened.mean() < 1:
         return Scaling()
@@ -215,17 +217,19 @@ def draw_reliability(curves: Mapping[str, Reliability]) -> Figure:
     Parameters
     ----------
     curves : mapping of str to Reliability
-        One curve each, under its name.
+        One curve for each name.
 
     Returns
     -------
     figure : matplotlib.figure.Figure
     """
     if not curves:
-        raise SettingError("got no curves, expected at least one; measure one first")
+        raise SettingError(
+            "got no curves, expected at least one; make one with measure_reliability"
+        )
     figure = new_figure(6.0, 6.4)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-    upper.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle=":", label="as it should be")
+    upper.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle=":", label="perfectly calibrated")
     for number, (name, curve) in enumerate(curves.items()):
         colour = _COLOURS[number % len(_COLOURS)]
         filled = curve.count > 0

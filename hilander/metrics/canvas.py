@@ -1,6 +1,6 @@
-"""What every picture shares: colours, bare axes, and an atomic way to the file.
+"""Common parts of all plots: colours, axes, and writing to a file.
 
-Figures are made and saved without pyplot, so drawing leaves no state behind and needs no display.
+Figures are made and saved without pyplot, so drawing has no global state and needs no display.
 matplotlib is an extra and is imported only when a figure is made.
 """
 
@@ -17,17 +17,17 @@ from hilander.io.writing import write_atomically
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours: told apart with every common colour blindness.
+# The palette of Okabe and Ito, distinguishable with all common kinds of colour blindness.
 BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
 PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
 INK, FAINT, PAPER = "#333333", "#D9D9D9", "#FFFFFF"
 
 _FORMATS = ("png", "svg", "pdf")
-_DPI = 150
+_DPI = 150  # dots per inch
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Make an empty light figure.
+    """Make an empty figure with a white background.
 
     Parameters
     ----------
@@ -52,13 +52,13 @@ def new_figure(width: float, height: float) -> Figure:
             "matplotlib is not installed and plots need matplotlib: pip install 'hilander[plots]'"
         ) from error
     figure = Figure(figsize=(width, height), dpi=_DPI, facecolor=PAPER)
-    figure.set_layout_engine("none")  # whatever the user's settings say: margins are set by hand
+    figure.set_layout_engine("none")  # margins are set explicitly, whatever the user's settings
     FigureCanvasAgg(figure)
     return figure
 
 
 def dress_axes(axes: Any, ylabel: str, xlabel: str = "") -> None:
-    """Give axes their labels, a faint grid and no box, whatever the user's matplotlib settings."""
+    """Set labels, a faint grid and no box, whatever the user's matplotlib settings."""
     axes.set_facecolor(PAPER)
     axes.set_ylabel(ylabel, color=INK)
     axes.set_xlabel(xlabel, color=INK)
@@ -71,7 +71,7 @@ def dress_axes(axes: Any, ylabel: str, xlabel: str = "") -> None:
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
-    """Write a figure whole or not at all.
+    """Write a figure atomically.
 
     Parameters
     ----------
@@ -86,14 +86,14 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
     """
     path = check_picture_path(path)
     with write_atomically(path) as temporary, warnings.catch_warnings():
-        # A title in a script the font lacks is drawn as boxes; the picture is still of use.
+        # Letters that the font lacks are drawn as boxes; the plot is still useful.
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
         figure.savefig(temporary, format=path.suffix[1:].lower(), facecolor=PAPER)
     return path
 
 
 def check_picture_path(path: str | os.PathLike[str]) -> Path:
-    """Give the path back if its ending names a format that can be written.
+    """The path, if its suffix is a format that can be written.
 
     Raises
     ------

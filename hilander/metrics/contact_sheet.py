@@ -1,4 +1,4 @@
-"""A contact sheet: the images of some clusters, one row a cluster."""
+"""Contact sheet: images of some clusters, one row for each cluster."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FRAMES = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY)
-_CELL_INCHES = 0.56
-_TITLE_INCHES = 2.1
-_NOTE_INCHES = 0.35
-_CELL_PIXELS = 84
+_CELL_INCHES = 0.56  # width of an image with its frame
+_TITLE_INCHES = 2.1  # width of the titles at the left
+_NOTE_INCHES = 0.35  # height of the line that explains the frames
+_CELL_PIXELS = 84  # size to which small images are enlarged
 
 
 def plot_contact_sheet(
@@ -71,21 +71,21 @@ def draw_contact_sheet(
     per_cluster: int = 12,
     true: ArrayLike | None = None,
 ) -> Figure:
-    """Draw images of clusters, one row a cluster.
+    """Draw images of clusters, one row for each cluster.
 
     Parameters
     ----------
     thumbs : ndarray of shape (n_points, height, width) or (n_points, height, width, 3), uint8
         Image of each point, grey or RGB.
     clusters : sequence of ndarray of shape (n_members,)
-        Row numbers of the members, as ``largest_clusters`` and ``worst_mistakes`` give them.
+        Row numbers of the members, as ``largest_clusters`` and ``worst_mistakes`` return them.
     titles : sequence of str, optional
         Name of each row; the number of images, and of identities where known, by default.
     per_cluster : int, default 12
-        At most so many images of a cluster are drawn.
+        Largest number of images of a cluster.
     true : array-like of shape (n_points,), optional
-        True identities. They frame the images: blue is the commonest identity of the row, other
-        colours are the others. A row too long for the sheet then shows some of each.
+        True identities, shown as frames: blue for the commonest identity of the row, other colours
+        for other identities. A row with too many images then shows some of each identity.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def draw_contact_sheet(
     cell_height = _CELL_INCHES * thumbs.shape[1] / thumbs.shape[2]
     note = _NOTE_INCHES if codes is not None else 0.0
     width = _TITLE_INCHES + _CELL_INCHES * n_columns
-    # The line that explains the frames needs its width even over few images.
+    # The line that explains the frames needs this width even with few images.
     width = max(width, 5.0)
     height = cell_height * len(clusters) + note + 0.1
     figure = new_figure(width, height)
@@ -141,14 +141,14 @@ def draw_contact_sheet(
 def choose_members(rows: IntArray, count: int, true: IntArray | None = None) -> IntArray:
     """Choose the images of a row that cannot show them all.
 
-    With identities, each gives one image in turn, so that a few strays among many are seen; the
-    result has the commonest identity first. Without, the first ones are taken.
+    With identities, each contributes one image in turn, so that a few wrong images among many are
+    shown. The commonest identity comes first. Without identities, the first images are chosen.
 
     Parameters
     ----------
     rows : ndarray of shape (n_members,)
     count : int
-        At most so many are chosen.
+        Largest number of images.
     true : ndarray of shape (n_points,), optional
         True identity codes.
 
@@ -192,7 +192,7 @@ def _paint_sheet(
         if true is None:
             frames = np.full(len(chosen), -1)
         else:
-            # Ranked over the whole cluster: the images shown may be evenly mixed.
+            # Ranked over the whole cluster: among the shown images all may be equally common.
             order = dict(zip(rows.tolist(), _rank_identities(true[rows]).tolist(), strict=True))
             frames = np.array([order[row] for row in chosen.tolist()])
         for column, (row, frame) in enumerate(zip(chosen, frames, strict=True)):

@@ -1,4 +1,4 @@
-"""The sparse table of identities against clusters, from which every metric is read."""
+"""The sparse table of identities against clusters, from which all metrics are computed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from hilander.errors import LabelError
 
 @dataclass(frozen=True)
 class Contingency:
-    """How many points each identity shares with each cluster, non-empty cells only.
+    """Number of points of each identity in each cluster, non-empty cells only.
 
-    A dense table of 50,000 identities by 60,000 clusters would take 24 GB, yet it has at most one
-    non-empty cell a point.
+    A dense table of 50,000 identities and 60,000 clusters would take 24 GB. The number of non-empty
+    cells is at most the number of points.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Contingency:
         if not len(self.counts) == len(self.cell_true) == len(self.cell_pred):
             raise LabelError(
                 f"a contingency has {len(self.counts)} counts for {len(self.cell_true)} identities "
-                f"and {len(self.cell_pred)} clusters of cells; give one of each per cell"
+                f"and {len(self.cell_pred)} clusters of cells; give one of each for every cell"
             )
         totals = {int(a.sum()) for a in (self.counts, self.true_sizes, self.pred_sizes)}
         if len(totals) != 1:
@@ -73,12 +73,12 @@ def build_contingency(true: ArrayLike, pred: ArrayLike) -> Contingency:
     ----------
     true, pred : array-like of shape (n_points,)
         True identity and cluster of each point: integers, strings or other labels. Every value is
-        a group of its own, -1 too: give noise points labels of their own if they are singletons.
+        one group, also -1. Give noise points different labels if they are singletons.
 
     Returns
     -------
     contingency : Contingency
-        Memory and time grow with the points, never with identities times clusters.
+        Memory and time grow with the number of points.
 
     Raises
     ------
@@ -104,13 +104,13 @@ def build_contingency(true: ArrayLike, pred: ArrayLike) -> Contingency:
 
 
 def encode_side(labels: ArrayLike, name: str) -> tuple[IntArray, int]:
-    """Give the labels of one side as codes from 0, and how many values there are.
+    """Encode the labels of one side: codes from 0, and the number of different labels.
 
     Parameters
     ----------
     labels : array-like of shape (n_points,)
     name : str
-        What the caller calls them, for the error.
+        Name of the labels in errors.
 
     Returns
     -------
@@ -123,10 +123,12 @@ def encode_side(labels: ArrayLike, name: str) -> tuple[IntArray, int]:
         If there are none, one is missing, or they are not one column.
     """
     if labels is None:
-        raise LabelError(f"{name} is None, expected one label a point; give labels to compare")
+        raise LabelError(
+            f"{name} is None, expected one label for each point; give labels to compare"
+        )
     try:
         codes, classes = encode_labels(labels)
     except LabelError as error:
-        # Two sets of labels came in: say which one is at fault.
+        # There are two sets of labels: name the invalid one.
         raise LabelError(f"{name}: {error}") from error
     return codes, len(classes)

@@ -1,4 +1,4 @@
-"""Which clusters are worth looking at: the largest, and those that mix identities worst."""
+"""Clusters to inspect: the largest, and those with most points of a wrong identity."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from hilander.metrics.contingency import build_contingency, encode_side
 
 
 def largest_clusters(labels: ArrayLike, count: int) -> list[IntArray]:
-    """Give the members of the largest clusters.
+    """Members of the largest clusters.
 
     Parameters
     ----------
     labels : array-like of shape (n_points,)
         Cluster of each point.
     count : int
-        How many clusters to give, fewer if there are not so many.
+        Number of clusters; fewer are returned if there are fewer.
 
     Returns
     -------
@@ -32,35 +32,35 @@ def largest_clusters(labels: ArrayLike, count: int) -> list[IntArray]:
 
 
 def worst_mistakes(true: ArrayLike, pred: ArrayLike, count: int) -> list[IntArray]:
-    """Give the members of the clusters that hold most points of a wrong identity.
+    """Members of the clusters that hold most points of a wrong identity.
 
-    The right identity of a cluster is its commonest; every other point in it is misplaced.
+    The right identity of a cluster is its commonest one. All other points in it are wrong.
 
     Parameters
     ----------
     true, pred : array-like of shape (n_points,)
         True identity and cluster of each point.
     count : int
-        How many clusters to give, fewer if fewer mix identities.
+        Number of clusters; fewer are returned if fewer hold several identities.
 
     Returns
     -------
     clusters : list of ndarray of shape (n_members,)
-        Row numbers of the members, ascending; the cluster with most misplaced points first.
+        Row numbers of the members, ascending; the cluster with most wrong points first.
         Empty if every cluster is pure.
     """
     _check_count(count)
     table = build_contingency(true, pred)
     commonest = np.zeros(table.n_clusters, dtype=np.int64)
     np.maximum.at(commonest, table.cell_pred, table.counts)
-    misplaced = table.pred_sizes - commonest
-    worst = np.argsort(-misplaced, kind="stable")[: min(count, int((misplaced > 0).sum()))]
+    wrong = table.pred_sizes - commonest
+    worst = np.argsort(-wrong, kind="stable")[: min(count, int((wrong > 0).sum()))]
     codes, n_groups = encode_side(pred, "pred")
     return _members(codes, worst, n_groups)
 
 
 def _members(codes: IntArray, chosen: IntArray, n_groups: int) -> list[IntArray]:
-    # One pass over the points finds the few members; a comparison per cluster would be many.
+    # One pass over the points, instead of one for each cluster.
     rank = np.full(n_groups, -1, dtype=np.int64)
     rank[chosen] = np.arange(len(chosen))
     rows = np.flatnonzero(rank[codes] >= 0)
@@ -71,4 +71,4 @@ def _members(codes: IntArray, chosen: IntArray, n_groups: int) -> list[IntArray]
 
 def _check_count(count: int) -> None:
     if count < 1:
-        raise SettingError(f"count={count} clusters, expected at least 1; ask for one or more")
+        raise SettingError(f"count={count} clusters, expected at least 1")

@@ -1,7 +1,7 @@
-"""Pictures of a hierarchy, of cluster sizes and of a training run.
+"""Plots of a hierarchy, of cluster sizes and of a training run.
 
-Each ``draw_*`` gives a matplotlib figure, each ``plot_*`` writes one to a file. matplotlib is an
-extra: ``pip install 'hilander[plots]'``.
+Each ``draw_*`` returns a matplotlib figure, each ``plot_*`` writes one to a file. matplotlib is an
+optional dependency: ``pip install 'hilander[plots]'``.
 """
 
 from __future__ import annotations
@@ -87,16 +87,16 @@ def draw_levels(
     n_clusters: Sequence[int],
     early_stop_level: int | None = None,
 ) -> Figure:
-    """Draw the metrics and the number of clusters by level, both stopping points marked.
+    """Draw the metrics and the number of clusters by level, and mark both stopping points.
 
     Parameters
     ----------
     level_scores : sequence of Scores of length n_levels, or None
-        None if the identities are not known: only the number of clusters is drawn.
+        None if the identities are unknown: only the number of clusters is drawn.
     n_clusters : sequence of int, of length n_levels
         Clusters at each level; the last is the level of convergence.
     early_stop_level : int, optional
-        Level at which the early stop would end. Levels count from 0, as in a ``Hierarchy``.
+        Level of the early stop. Levels count from 0, as in a ``Hierarchy``.
 
     Returns
     -------
@@ -156,10 +156,10 @@ def plot_sizes(
 
 
 def draw_sizes(labels: ArrayLike, true: ArrayLike | None = None) -> Figure:
-    """Draw how many clusters there are of each size, beside the true sizes where known.
+    """Draw the number of clusters of each size, and of true identities if known.
 
-    Sizes are put in bins that double, and counts are on a logarithmic axis, so singletons and
-    giants are seen in one picture.
+    The bins double in width and the counts have a logarithmic axis, so that singletons and very
+    large clusters are visible in one plot.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def draw_sizes(labels: ArrayLike, true: ArrayLike | None = None) -> Figure:
     axes.set_xticks(np.arange(n_bins), [_name_bin(i) for i in range(n_bins)])
     dress_axes(axes, "number", "points in the cluster")
     _use_log_axis(axes, 1, highest)
-    # A bin of one must still show as a bar.
+    # A count of one must be visible as a bar.
     axes.set_ylim(bottom=0.6)
     if n_bins > 9:
         axes.tick_params(axis="x", labelrotation=35)
@@ -217,13 +217,13 @@ def plot_training(history: Sequence[Mapping[str, Any]], path: str | os.PathLike[
 
 
 def draw_training(history: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw the losses by epoch, and the validation score where it was measured.
+    """Draw the losses by epoch, and the validation score if it was measured.
 
     Parameters
     ----------
     history : sequence of dict
-        One record an epoch: "epoch", "loss", "connectivity_loss", "density_loss" and, in some or
-        all of them, "val_bcubed_f". A value that is absent or not finite leaves a gap.
+        One record for each epoch: "epoch", "loss", "connectivity_loss", "density_loss" and, in some
+        or all of them, "val_bcubed_f". A value that is missing or not finite leaves a gap.
 
     Returns
     -------
@@ -233,7 +233,7 @@ def draw_training(history: Sequence[Mapping[str, Any]]) -> Figure:
     if not np.isfinite(epochs).any():
         raise SettingError(
             f"the history has {len(history)} records with an epoch number in none of them, "
-            "expected one record an epoch; give the history of a trained model"
+            "expected one for each epoch; give the history of a trained model"
         )
     score = _column(history, "val_bcubed_f")
     rows = 2 if np.isfinite(score).any() else 1
@@ -250,7 +250,7 @@ def draw_training(history: Sequence[Mapping[str, Any]]) -> Figure:
             _show_single(panels[0], int(known.sum()))
             drawn.append(values[known])
     dress_axes(panels[0], "loss")
-    # The density loss is often a hundredth of the other: only a log axis shows both.
+    # The density loss is often a hundredth of the other, so the axis is logarithmic.
     if drawn and min(values.min() for values in drawn) > 0:
         _use_log_axis(
             panels[0],
@@ -290,7 +290,7 @@ def _check_levels(
         )
     if level_scores is not None and len(level_scores) != len(n_clusters):
         raise SettingError(
-            f"{len(level_scores)} scores for {len(n_clusters)} levels, expected one a level; "
+            f"{len(level_scores)} scores for {len(n_clusters)} levels, expected one for each; "
             "score the same hierarchy that gave n_clusters"
         )
     if early_stop_level is not None and not 0 <= early_stop_level < len(n_clusters):
@@ -306,12 +306,12 @@ def _mark_stops(panels: Any, n_levels: int, early_stop_level: int | None) -> Non
         stops["early stop"] = early_stop_level
     for name, level in stops.items():
         early = name == "early stop"
-        look = (SKY, "-", 5.0, 0.45) if early else (INK, ":", 1.6, 1.0)
+        line_style = (SKY, "-", 5.0, 0.45) if early else (INK, ":", 1.6, 1.0)
         for panel in panels:
-            colour, style, width, alpha = look
+            colour, style, width, alpha = line_style
             line = panel.axvline(level, color=colour, linestyle=style, linewidth=width)
             line.set(alpha=alpha, zorder=0.5, gid=name)
-        # Names near each other would touch, so the early one then stands a line higher.
+        # Names that would overlap: the early one is placed a line higher.
         near = early and (n_levels - 1 - level) < 0.3 * n_levels
         panels[0].annotate(
             name,
@@ -332,8 +332,8 @@ def _add_legend(axes: Any) -> None:
 
 
 def _use_log_axis(axes: Any, low: float, high: float) -> None:
-    # Ticks at 1 and 3 of each decade, and limits on ticks: matplotlib's own log axis may show one
-    # tick or none where the values lie close together.
+    # Ticks at 1 and 3 of each decade, and limits at ticks: the log axis of matplotlib may show one
+    # tick or none if the values are close together.
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     decades = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)

@@ -1,4 +1,4 @@
-"""All the scores of a clustering in one value, and a table of them for the terminal."""
+"""All scores of a clustering in one value, and a text table of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hilander.metrics.scores import (
 
 
 class LevelLabels(Protocol):
-    """What a hierarchy must offer to be scored level by level."""
+    """The part of a hierarchy that is scored."""
 
     @property
     def n_levels(self) -> int:
@@ -33,7 +33,7 @@ class LevelLabels(Protocol):
 
 @dataclass(frozen=True)
 class Scores:
-    """What a clustering of points with known identities is worth.
+    """Scores of a clustering against the true identities.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Scores:
     n_clusters, n_identities : int
         Predicted clusters and true identities.
     pure_share : float, in [0, 1]
-        Share of the points in clusters that hold one identity, whole and alone.
+        Share of the points in clusters that hold all points of one identity and no others.
     n_points : int
     """
 
@@ -60,7 +60,7 @@ class Scores:
     n_points: int
 
     def to_dict(self) -> dict[str, float | int]:
-        """Give the scores as one flat dictionary that JSON can hold."""
+        """The scores as one flat dictionary for JSON."""
         return {
             "pairwise_f": self.pairwise.f,
             "pairwise_precision": self.pairwise.precision,
@@ -78,7 +78,7 @@ class Scores:
 
 
 def score_clustering(true: ArrayLike, pred: ArrayLike) -> Scores:
-    """Score a clustering by every metric, from one table.
+    """Score a clustering by all metrics, from one contingency table.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def score_clustering(true: ArrayLike, pred: ArrayLike) -> Scores:
 
 
 def score_levels(hierarchy: LevelLabels, true: ArrayLike) -> list[Scores]:
-    """Score every level of a hierarchy, the finest first.
+    """Score every level of a hierarchy, finest first.
 
     Parameters
     ----------
@@ -120,23 +120,23 @@ def score_levels(hierarchy: LevelLabels, true: ArrayLike) -> list[Scores]:
 
 
 def format_scores(rows: Mapping[str, Scores]) -> str:
-    """Lay scores out as a plain table for the terminal.
+    """Format scores as a plain text table.
 
     Parameters
     ----------
     rows : mapping of name to Scores
-        One line each, in the order of the mapping.
+        One line for each, in the order of the mapping.
 
     Returns
     -------
     table : str
-        A header and a line for each row, without a final newline.
+        A header and the lines, without a final newline.
     """
     cells: list[tuple[str, ...]] = [("name", "Fp", "Fb", "NMI", "clusters / true")]
     for name, scores in rows.items():
         shares = (scores.pairwise.f, scores.bcubed.f, scores.nmi)
         counts = f"{scores.n_clusters:,} / {scores.n_identities:,}"
-        # A name with a line break in it would break the table.
+        # A line break in a name would break the table.
         cells.append((" ".join(name.split()), *(f"{share:.3f}" for share in shares), counts))
     widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
     return "\n".join(

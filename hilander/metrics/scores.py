@@ -1,18 +1,17 @@
-"""How well a clustering agrees with the true identities.
+"""Agreement of a clustering with the true identities.
 
-Every metric takes ``(true, pred)``: two labellings of the same points, of any hashable values.
-Names of labels and the order of points never matter, and -1 is a label like any other: points that
-a method calls noise are one cluster here unless you number them apart or leave them out. All are
-read from a sparse table of identities against clusters, so a million points take seconds and no
-array grows with identities times clusters.
+Every metric takes ``(true, pred)``: two labellings of the same points. The names of the labels and
+the order of the points have no effect. -1 is a label like any other, so noise points are one
+cluster unless they are given different labels or left out. All metrics are computed from a sparse
+table of identities against clusters, so a million points take seconds.
 
-Where a quantity has nothing to count, these conventions hold:
+Conventions for degenerate cases:
 
-- *pairwise*: two partitions into singletons have no pair to get wrong and score 1. If just one of
-  them has pairs, precision, recall and F are 0.
-- *NMI*: one group on both sides is agreement, 1; one group on one side says nothing, 0. Equal to
-  scikit-learn's, as is *ARI*.
-- *BCubed* counts a point with itself, so it is always defined.
+- *pairwise*: two partitions into singletons score 1. If just one of them has pairs, precision,
+  recall and F are 0.
+- *NMI*: 1 if both sides are one group, 0 if just one side is. NMI and ARI are equal to those of
+  scikit-learn.
+- *BCubed* pairs every point with itself too, so it is always defined.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ from hilander.metrics.contingency import Contingency, build_contingency, encode_
 
 @dataclass(frozen=True)
 class PrecisionRecall:
-    """Precision and recall, and the F that balances them.
+    """Precision and recall, and their harmonic mean F.
 
     Parameters
     ----------
     precision : float, in [0, 1]
-        How much of what was put together belongs together.
+        Share of what was joined that belongs together.
     recall : float, in [0, 1]
-        How much of what belongs together was put together.
+        Share of what belongs together that was joined.
     """
 
     precision: float
@@ -49,7 +48,7 @@ class PrecisionRecall:
 
     @property
     def f(self) -> float:
-        """Harmonic mean of precision and recall, in [0, 1]; 0 where both are 0."""
+        """Harmonic mean of precision and recall, in [0, 1]; 0 if both are 0."""
         total = self.precision + self.recall
         return 2.0 * self.precision * self.recall / total if total > 0 else 0.0
 
@@ -73,7 +72,7 @@ def pairwise_scores(true: ArrayLike, pred: ArrayLike) -> PrecisionRecall:
     """Precision and recall over unordered pairs of different points.
 
     Precision is the share of pairs in one cluster that are of one identity, recall the share of
-    pairs of one identity that are in one cluster. Big groups weigh with the square of their size.
+    pairs of one identity that are in one cluster. The weight of a group is its size squared.
 
     Parameters
     ----------
@@ -89,7 +88,7 @@ def pairwise_scores(true: ArrayLike, pred: ArrayLike) -> PrecisionRecall:
 
 
 def bcubed_f(true: ArrayLike, pred: ArrayLike) -> float:
-    """BCubed F (Fb): agreement seen from each point in turn.
+    """BCubed F (Fb): agreement averaged over the points.
 
     Parameters
     ----------
@@ -108,8 +107,8 @@ def bcubed_scores(true: ArrayLike, pred: ArrayLike) -> PrecisionRecall:
     """Precision and recall averaged over points.
 
     For a point of identity ``t`` in cluster ``c``, with ``t & c`` the points they share and the
-    point itself among them: precision is ``|t & c| / |c|``, recall ``|t & c| / |t|``. Every point
-    weighs the same, so small groups count.
+    point itself included: precision is ``|t & c| / |c|``, recall ``|t & c| / |t|``. Every point has
+    the same weight, so small groups count.
 
     Parameters
     ----------
@@ -127,8 +126,8 @@ def bcubed_scores(true: ArrayLike, pred: ArrayLike) -> PrecisionRecall:
 def nmi(true: ArrayLike, pred: ArrayLike) -> float:
     """Normalised mutual information, with the arithmetic mean of the entropies.
 
-    ``2 I(T; C) / (H(T) + H(C))``. Many small clusters push it up whatever they hold: read it
-    beside the F scores.
+    ``2 I(T; C) / (H(T) + H(C))``. Many small clusters raise it whatever they hold, so
+    read it together with the F scores.
 
     Parameters
     ----------
@@ -143,7 +142,7 @@ def nmi(true: ArrayLike, pred: ArrayLike) -> float:
 
 
 def ari(true: ArrayLike, pred: ArrayLike) -> float:
-    """Adjusted Rand index: pair agreement beyond what chance gives.
+    """Adjusted Rand index: agreement on pairs, corrected for chance.
 
     Parameters
     ----------
@@ -153,7 +152,7 @@ def ari(true: ArrayLike, pred: ArrayLike) -> float:
     Returns
     -------
     ari : float, in [-0.5, 1]
-        0 is what random labels reach, 1 is perfect.
+        0 on average for random labels, 1 for equal partitions.
     """
     return ari_of(build_contingency(true, pred))
 
@@ -161,8 +160,8 @@ def ari(true: ArrayLike, pred: ArrayLike) -> float:
 def pure_share(true: ArrayLike, pred: ArrayLike) -> float:
     """Share of the points in correct clusters.
 
-    A cluster is correct if it holds every point of one identity and no other point, so this is
-    the share of the work that a user need not touch again.
+    A cluster is correct if it holds all points of one identity and no others. This is the share of
+    the points that a user need not review.
 
     Parameters
     ----------
@@ -177,9 +176,9 @@ def pure_share(true: ArrayLike, pred: ArrayLike) -> float:
 
 
 def purity(true: ArrayLike, pred: ArrayLike) -> float:
-    """Share of the points that are of the commonest identity of their cluster.
+    """Share of the points that have the commonest identity of their cluster.
 
-    Splitting is not punished: singletons are perfectly pure.
+    Splitting is not penalised: singletons have purity 1.
 
     Parameters
     ----------
@@ -211,7 +210,7 @@ def n_clusters(labels: ArrayLike) -> int:
 
 
 def pairwise_of(table: Contingency) -> PrecisionRecall:
-    """Pairwise scores of a table that is already built."""
+    """Pairwise scores of a contingency table."""
     shared = _count_pairs(table.counts)
     together = _count_pairs(table.pred_sizes)
     belonging = _count_pairs(table.true_sizes)
@@ -221,17 +220,17 @@ def pairwise_of(table: Contingency) -> PrecisionRecall:
 
 
 def bcubed_of(table: Contingency) -> PrecisionRecall:
-    """BCubed scores of a table that is already built."""
-    # Each of a cell's c points has precision c / |cluster|, so the cell adds c * c / |cluster|.
+    """BCubed scores of a contingency table."""
+    # Each of the c points of a cell has precision c / |cluster|: the cell adds c * c / |cluster|.
     squares = table.counts.astype(np.float64) ** 2
     precision = float((squares / table.pred_sizes[table.cell_pred]).sum()) / table.n_points
     recall = float((squares / table.true_sizes[table.cell_true]).sum()) / table.n_points
-    # A sum of many fractions can end a rounding error above 1.
+    # By rounding, a sum of many fractions can exceed 1.
     return PrecisionRecall(min(precision, 1.0), min(recall, 1.0))
 
 
 def nmi_of(table: Contingency) -> float:
-    """Normalised mutual information of a table that is already built."""
+    """Normalised mutual information of a contingency table."""
     separate = _entropy(table.true_sizes) + _entropy(table.pred_sizes)
     if table.n_identities == table.n_clusters == 1:
         return 1.0
@@ -241,8 +240,8 @@ def nmi_of(table: Contingency) -> float:
 
 
 def ari_of(table: Contingency) -> float:
-    """Adjusted Rand index of a table that is already built."""
-    # Python integers: products of pair counts pass int64 at about 80,000 points.
+    """Adjusted Rand index of a contingency table."""
+    # Python integers: products of pair counts overflow int64 from about 80,000 points on.
     shared = _count_pairs(table.counts)
     merged_wrongly = _count_pairs(table.pred_sizes) - shared
     split_wrongly = _count_pairs(table.true_sizes) - shared
@@ -257,7 +256,7 @@ def ari_of(table: Contingency) -> float:
 
 
 def pure_share_of(table: Contingency) -> float:
-    """Share of points in correct clusters, of a table that is already built."""
+    """Share of points in correct clusters, of a contingency table."""
     whole_identity = table.counts == table.true_sizes[table.cell_true]
     whole_cluster = table.counts == table.pred_sizes[table.cell_pred]
     return int(table.counts[whole_identity & whole_cluster].sum()) / table.n_points
@@ -268,6 +267,6 @@ def _count_pairs(sizes: IntArray) -> int:
 
 
 def _entropy(sizes: IntArray) -> float:
-    # Sorted, so that renaming labels cannot change the rounding and perfect is exactly 1.
+    # Sorted, so that renaming labels does not change the rounding and equal partitions give 1.
     share = np.sort(sizes) / sizes.sum()
     return float(-(share * np.log(share)).sum())

@@ -397,7 +397,7 @@ def test_ids_that_stand_more_than_once_are_told_of_and_kept(trained, capsys):
     assert main(command) == 0
     (said,) = capsys.readouterr().err.splitlines()
     assert "twins.npz repeats ids: 1 of 96 rows" in said
-    assert "('p3' stands 2 times)" in said
+    assert "('p3' occurs 2 times)" in said
     table = pyarrow.parquet.read_table(trained / "r" / "clusters.parquet")
     assert table["id"].to_pylist() == ids.tolist()
 

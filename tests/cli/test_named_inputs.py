@@ -54,7 +54,7 @@ def test_ids_that_cannot_be_matched_are_told_of(run, capsys):
     lines = [f"photo-{row},{label}" for row, label in enumerate(labels)]
     (run / "named.csv").write_text("id,label\n" + "\n".join(lines))
     assert main(["score", f"{run}/run", "--labels", f"{run}/named.csv"]) == 0
-    assert "has ids, but the embeddings have none to match them with" in capsys.readouterr().err
+    assert "the embeddings have none: labels are matched by order" in capsys.readouterr().err
     assert main(["score", f"{run}/run", "--labels", f"{run}/labels.npy"]) == 0
     assert capsys.readouterr().err == ""
 

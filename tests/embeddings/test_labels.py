@@ -89,7 +89,7 @@ def test_mixed_labels_are_ordered_by_type_and_text_and_not_merged():
         ([], "got no labels"),
     ],
 )
-def test_labels_that_are_no_identities_are_refused(labels, message):
+def test_labels_that_cannot_be_identities_are_refused(labels, message):
     with pytest.raises(LabelError, match=message):
         encode_labels(labels)
 
@@ -135,7 +135,7 @@ def test_labels_of_minus_one_are_unknown(labels):
         [-1, "a", "b", "b"],
     ],
 )
-def test_other_labels_are_identities_all(labels):
+def test_other_labels_are_all_identities(labels):
     codes, known = encode_known(labels, 4)
     assert codes.tolist() == encode_labels(labels)[0].tolist()
     assert known == slice(None)
@@ -149,6 +149,6 @@ def test_other_labels_are_identities_all(labels):
         ([-1] * 5, "5 of 5 labels are -1, which means unknown; need at least 2 identities"),
     ],
 )
-def test_one_identity_beside_unknown_ones_is_no_second_identity(labels, message):
+def test_unknown_points_are_not_a_second_identity(labels, message):
     with pytest.raises(LabelError, match=f"{message}.*if -1 is an identity, give it another"):
         encode_known(labels, 5)

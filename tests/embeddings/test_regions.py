@@ -7,7 +7,7 @@ from hilander.synthetic.identities import make_identities
 
 
 def nearest_of_anchors(points, n_regions, size, seed=0):
-    """What `take_regions` should take, by sorting all cosines."""
+    """The rows that `take_regions` must return, by sorting all cosines."""
     chosen = np.random.default_rng([seed, 5]).choice(len(points), n_regions, replace=False)
     unit = points / np.linalg.norm(points, axis=1, keepdims=True)
     order = np.argsort(-(unit[chosen] @ unit.T), axis=1)[:, :size]
@@ -15,7 +15,7 @@ def nearest_of_anchors(points, n_regions, size, seed=0):
 
 
 @pytest.mark.parametrize("block", [50, 1 << 22])
-def test_regions_are_the_nearest_points_of_a_few(monkeypatch, block):
+def test_regions_are_the_nearest_neighbours_of_random_points(monkeypatch, block):
     points = make_identities(n_identities=40, size=20, dim=10, spread=0.6, seed=0)[0]
     points = points * np.random.default_rng(1).uniform(0.5, 2, size=(len(points), 1))
     points = points.astype(np.float32)
@@ -25,7 +25,7 @@ def test_regions_are_the_nearest_points_of_a_few(monkeypatch, block):
     assert not np.array_equal(rows, take_regions(points, n_regions=5, size=30, seed=1))
 
 
-def test_a_region_holds_its_identities_whole_where_a_plain_sample_would_not():
+def test_a_region_holds_whole_identities_and_a_random_sample_does_not():
     points, labels = make_identities(n_identities=200, size=20, dim=32, spread=0.3, seed=2)
     taken = labels[take_regions(points, n_regions=8, size=40)]
     assert len(taken) <= 8 * 40

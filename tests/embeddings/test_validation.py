@@ -168,7 +168,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("form", REFUSED)
-def test_what_cannot_be_clustered_is_refused(form, small):
+def test_invalid_embeddings_are_refused(form, small):
     make, message = REFUSED[form]
     with pytest.raises(EmbeddingError, match=message):
         as_embeddings(make(small))
@@ -186,7 +186,7 @@ def test_an_error_says_how_many_rows_are_not_finite(small, dtype, as_stored, mon
     monkeypatch.setattr("hilander.arrays.rows._BLOCK_VALUES", 2 * small.shape[1])
     odd = small.astype(dtype)
     odd[[1, 4], 0] = np.nan
-    odd[4, 1] = np.inf  # a row that holds both counts once
+    odd[4, 1] = np.inf  # a row with both counts once
     odd[-1, 2] = -np.inf
     with pytest.raises(
         EmbeddingError, match=r"row 1 holds NaN \(3 rows hold NaN or inf.*those rows"
@@ -212,7 +212,7 @@ def test_too_few_rows_are_refused(small):
         as_embeddings(small, min_rows=8, name="queries")
 
 
-def test_the_data_room_imports_no_heavy_library():
+def test_embeddings_and_io_import_no_heavy_library():
     import subprocess
 
     code = (
@@ -224,7 +224,7 @@ def test_the_data_room_imports_no_heavy_library():
 
 
 @pytest.mark.parametrize("column", ["id", "label"])
-def test_a_number_that_is_no_feature_is_refused_by_the_name_of_its_column(column):
+def test_a_number_column_that_is_not_a_feature_is_refused_by_name(column):
     frame = pd.DataFrame(np.eye(4, 3, dtype=np.float32), columns=["f0", "f1", "f2"])
     frame.insert(0, column, range(4))
     with pytest.raises(EmbeddingError, match=rf"column '{column}' among .*drop\(columns="):

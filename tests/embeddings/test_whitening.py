@@ -8,7 +8,7 @@ from hilander.synthetic.identities import make_identities
 
 
 def scattered(seed=0, dim=6):
-    """Identities whose members scatter ten times as far along some directions as along others."""
+    """Identities with ten times the standard deviation in some directions."""
     rng = np.random.default_rng(seed)
     labels = rng.permutation(np.repeat(np.arange(12), 40))
     stretch = np.geomspace(0.05, 0.5, dim)
@@ -27,7 +27,7 @@ def covariance_within(features, labels):
     return scatter.T @ scatter / len(scatter)
 
 
-def test_without_a_ridge_members_scatter_alike_in_all_directions():
+def test_without_a_ridge_the_variance_is_equal_in_all_directions():
     features, labels = scattered()
     transform = whiten_within(features, labels, 0.0)
     after = covariance_within(features.astype(np.float64) @ transform, labels)
@@ -45,13 +45,13 @@ def test_the_transform_is_the_inverse_root_of_the_ridged_covariance():
         np.testing.assert_allclose(transform, transform.T, atol=1e-6)
 
 
-def test_a_large_ridge_leaves_embeddings_nearly_as_they_are():
+def test_a_large_ridge_gives_nearly_the_identity():
     features, labels = scattered()
     transform = whiten_within(features, labels, 1e6)
     np.testing.assert_allclose(transform, np.eye(6), atol=1e-3)
 
 
-def test_what_the_identities_are_called_does_not_matter():
+def test_the_names_of_the_identities_have_no_effect():
     features, labels = scattered()
     names = 7 * (labels.max() - labels) + 3
     np.testing.assert_allclose(
@@ -60,7 +60,7 @@ def test_what_the_identities_are_called_does_not_matter():
 
 
 @pytest.mark.parametrize("ridge", [0.0, 1.0])
-def test_identities_whose_members_do_not_differ_leave_embeddings_as_they_are(ridge):
+def test_equal_members_give_the_identity(ridge):
     features = make_identities(n_identities=10, size=1, dim=6, seed=0)[0]
     copies, labels = np.repeat(features, 3, axis=0), np.repeat(np.arange(10), 3)
     np.testing.assert_array_equal(whiten_within(copies, labels, ridge), np.eye(6))
@@ -88,11 +88,11 @@ def test_whitened_rows_have_unit_length_and_the_direction_of_the_map(mean):
 @pytest.mark.parametrize(
     "transform", [np.ones(6), np.ones((6, 5)), np.full((6, 6), np.nan), np.ones((5, 5))]
 )
-def test_a_transform_that_is_no_map_of_the_features_is_refused(transform):
+def test_a_transform_of_another_shape_is_refused(transform):
     with pytest.raises(SettingError, match=r"transform of shape .* use whiten_within or"):
         Preparation(np.zeros(6), transform=transform)
 
 
-def test_a_preparation_with_a_transform_alone_knows_its_number_of_features():
+def test_a_preparation_with_only_a_transform_checks_the_number_of_features():
     with pytest.raises(EmbeddingError, match="got 4 features, the model was trained on 6"):
         Preparation(None, transform=np.eye(6)).apply(np.ones((3, 4), dtype=np.float32))

@@ -21,7 +21,7 @@ def every_edge(graph):
             yield node, place, other
 
 
-def test_the_edge_matrix_holds_each_value_at_its_edge_and_nothing_else():
+def test_the_edge_matrix_holds_each_value_at_its_edge_and_no_others():
     rng = np.random.default_rng(0)
     graph = random_graph(rng, 12, 4)
     values = rng.normal(size=(12, 4)).astype(np.float32)
@@ -32,7 +32,7 @@ def test_the_edge_matrix_holds_each_value_at_its_edge_and_nothing_else():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_looking_up_reads_the_dense_entry_and_0_where_there_is_none(seed):
+def test_a_lookup_gives_the_dense_entry_and_0_for_none(seed):
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, 15, 6)
     matrix = csr_matrix(random_array((15, 15), density=0.3, rng=rng))
@@ -44,7 +44,7 @@ def test_looking_up_reads_the_dense_entry_and_0_where_there_is_none(seed):
             assert found[node, place] == dense[node, other]
 
 
-def test_looking_up_does_not_mind_unsorted_columns():
+def test_a_lookup_works_with_unsorted_columns():
     rng = np.random.default_rng(3)
     graph = random_graph(rng, 10, 9)
     values = rng.normal(size=(10, 9)).astype(np.float32)
@@ -55,7 +55,7 @@ def test_looking_up_does_not_mind_unsorted_columns():
 
 @pytest.mark.parametrize("hub", [1, 5, 1_000])
 @pytest.mark.parametrize("block", [1, 40, 10**6])
-def test_an_overlap_is_the_product_of_two_rows_however_it_is_cut(monkeypatch, hub, block):
+def test_an_overlap_is_the_product_of_two_rows_for_any_block_size(monkeypatch, hub, block):
     monkeypatch.setattr(edges, "_HUB", hub)
     monkeypatch.setattr(edges, "_ENTRY_BLOCK", block)
     rng = np.random.default_rng(4)
@@ -70,7 +70,7 @@ def test_an_overlap_is_the_product_of_two_rows_however_it_is_cut(monkeypatch, hu
 
 
 def test_a_hub_is_not_copied_for_each_of_its_edges(monkeypatch):
-    """All nodes name node 0: its row of n entries, once for each edge, would be n * n entries."""
+    """All nodes list node 0: copying its row of n entries for each edge gives n * n entries."""
     n_nodes = 3_000
     neighbours = np.zeros((n_nodes, 1), dtype=np.int64)
     neighbours[0] = 1
@@ -91,7 +91,7 @@ def test_a_hub_is_not_copied_for_each_of_its_edges(monkeypatch):
     np.testing.assert_array_equal(overlap, 0)  # 0 is not its own neighbour
 
 
-def test_dot_products_are_those_of_both_ends():
+def test_dot_edges_multiplies_both_ends_of_each_edge():
     rng = np.random.default_rng(5)
     graph = random_graph(rng, 20, 5)
     left, right = rng.normal(size=(2, 20, 3)).astype(np.float32)
@@ -108,7 +108,7 @@ def test_unit_rows_have_unit_length_and_a_zero_row_stays_zero():
     np.testing.assert_allclose(length, [1, 1, 0, 1, 1, 1], atol=1e-6)
 
 
-def test_a_logit_undoes_the_sigmoid_and_stays_finite_at_0_and_1():
+def test_the_logit_inverts_the_sigmoid_and_is_finite_at_0_and_1():
     logit = np.linspace(-5, 5, 11)
     np.testing.assert_allclose(logit_of(1 / (1 + np.exp(-logit))), logit, atol=1e-6)
     low, high = logit_of(np.array([0.0, 1.0], dtype=np.float32))

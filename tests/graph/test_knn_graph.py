@@ -20,7 +20,7 @@ def changed(array, at, value):
     return array
 
 
-def test_a_users_own_graph_of_any_integer_and_float_type_is_taken():
+def test_any_integer_and_float_type_is_accepted():
     neighbours, affinity = some_graph()
     graph = KnnGraph(neighbours.astype(np.uint16), np.asfortranarray(affinity))
     assert (graph.n_nodes, graph.k) == (30, 4)
@@ -55,7 +55,7 @@ def test_a_malformed_graph_is_refused(change, message):
         KnnGraph(*change(*some_graph()))
 
 
-def test_rounding_above_a_cosine_of_one_is_no_reason_to_refuse():
+def test_a_cosine_above_one_by_rounding_is_accepted():
     neighbours, affinity = some_graph()
     assert KnnGraph(neighbours, changed(affinity, (0, 0), 1 + 1e-6)).n_nodes == 30
 
@@ -82,7 +82,7 @@ def test_the_csr_export_is_the_dense_definition():
     np.testing.assert_array_equal(matrix.toarray(), dense)
 
 
-def test_changing_the_csr_export_leaves_the_graph_alone():
+def test_changing_the_csr_export_does_not_change_the_graph():
     graph = KnnGraph(*some_graph())
     before = graph.affinity.copy(), graph.neighbours.copy()
     matrix = graph.to_csr()
@@ -97,7 +97,7 @@ def test_a_missing_graph_file_is_named(tmp_path):
         KnnGraph.load(tmp_path / "none.npz")
 
 
-def test_a_graph_file_cut_short_at_any_point_is_refused(tmp_path):
+def test_a_truncated_graph_file_is_refused(tmp_path):
     path = KnnGraph(*some_graph()).save(tmp_path / "graph.npz")
     whole = path.read_bytes()
     for length in range(0, len(whole), 53):
@@ -106,7 +106,7 @@ def test_a_graph_file_cut_short_at_any_point_is_refused(tmp_path):
             KnnGraph.load(path)
 
 
-def test_a_foreign_file_is_not_a_graph(tmp_path):
+def test_a_file_of_another_format_is_refused(tmp_path):
     np.save(tmp_path / "array.npy", np.zeros(3))
     np.savez(tmp_path / "other.npz", features=np.zeros(3))
     (tmp_path / "text.npz").write_text("hello")

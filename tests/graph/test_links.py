@@ -26,7 +26,7 @@ def scored(request):
 
 
 def collect_slowly(graph, linkage, log_odds, labels, n_clusters):
-    """Dense matrices by a loop over the edges, each counted for both of its ends."""
+    """Dense matrices by a loop over the edges, each counted at both ends."""
     dense = {name: np.zeros((n_clusters, n_clusters)) for name in NAMES}
     dense["best"] -= np.inf
     for node in range(graph.n_nodes):
@@ -57,12 +57,12 @@ def clusters_of(rng, n_nodes, n_clusters):
     return rng.permutation(np.concatenate([np.arange(n_clusters), free]))
 
 
-def test_links_are_the_edges_of_the_points_that_cross(scored):
+def test_links_sum_the_edges_that_cross_between_clusters(scored):
     labels = clusters_of(np.random.default_rng(7), N_POINTS, 9)
     assert_links(cross_links(*scored, labels, 9), collect_slowly(*scored, labels, 9))
 
 
-def test_merging_links_gives_what_the_points_would(scored):
+def test_merged_links_equal_links_computed_from_the_points(scored):
     rng = np.random.default_rng(8)
     labels, n_clusters = clusters_of(rng, N_POINTS, 15), 15
     links = cross_links(*scored, labels, n_clusters)
@@ -85,7 +85,7 @@ def test_the_best_of_negative_affinities_is_the_least_negative():
     links = cross_links(KnnGraph(neighbours, affinity), some, some, np.array([0, 0, 1, 1]), 2)
     assert links.best.toarray() == pytest.approx(np.array([[0, -0.2], [-0.2, 0]]))
     assert links.affinity.toarray() == pytest.approx(np.array([[0, -2.8], [-2.8, 0]]))
-    assert links.linkage.nnz == links.count.nnz == 2  # a sum of 0 is an entry as well
+    assert links.linkage.nnz == links.count.nnz == 2  # a sum of 0 is stored as an entry too
 
 
 def test_links_with_different_entries_are_refused(scored):

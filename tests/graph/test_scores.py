@@ -21,11 +21,12 @@ def test_density_is_the_mean_signed_affinity_by_hand():
     np.testing.assert_allclose(edge_density(affinity, linkage), [0.04], atol=1e-7)
 
 
-def test_truth_links_one_identity_and_its_density_follows_by_hand():
+def test_scores_by_labels_by_hand():
     graph, labels = triangle()
     scores = score_by_labels(graph, labels)
     np.testing.assert_array_equal(scores.linkage, [[1, 0], [1, 0], [0, 0]])
-    # (0.9 + 0.2) / 2, (0.9 - 0.4) / 2, (-0.4 + 0.2) / 2: a dissimilar stranger adds density.
+    # (0.9 + 0.2) / 2, (0.9 - 0.4) / 2, (-0.4 + 0.2) / 2.
+    # A negative affinity to another identity adds density.
     np.testing.assert_allclose(scores.density, [0.55, 0.25, -0.1], atol=1e-7)
 
 
@@ -36,7 +37,7 @@ def test_density_stays_between_minus_one_and_one():
     assert np.abs(edge_density(affinity, linkage)).max() <= 1
 
 
-def test_settled_densities_tie_where_only_rounding_told_them_apart():
+def test_densities_that_differ_by_rounding_tie_after_settling():
     density = np.array([0.3, 0.3 + 3e-8, 0.31], dtype=np.float32)
     assert density[0] != density[1]
     settled = EdgeScores(np.zeros((3, 2), np.float32), density).settle_ties().density
@@ -51,7 +52,7 @@ def test_scores_of_other_shapes_are_refused(linkage, density):
         EdgeScores(np.zeros(linkage, np.float32), np.zeros(density, np.float32))
 
 
-def test_at_the_start_every_point_is_a_node_of_its_own():
+def test_start_nodes_has_one_node_for_each_point():
     features = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
     nodes = start_nodes(features)
     assert len(nodes) == 5

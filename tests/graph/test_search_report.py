@@ -8,7 +8,7 @@ from hilander.knn.search import build_knn_graph
 from hilander.synthetic.identities import make_identities
 
 
-def test_a_graph_keeps_how_it_was_found_in_its_file(tmp_path):
+def test_the_search_report_is_stored_with_the_graph(tmp_path):
     features, _ = make_identities(n_identities=5, size=6, dim=8, seed=0)
     graph = build_knn_graph(features, 3)
     assert graph.search.method == "exact"
@@ -19,7 +19,7 @@ def test_a_graph_keeps_how_it_was_found_in_its_file(tmp_path):
     assert KnnGraph.load(other.save(tmp_path / "other.npz")).search == told
 
 
-def test_a_graph_of_unknown_origin_is_read_as_such(tmp_path):
+def test_a_graph_without_a_search_report_is_read(tmp_path):
     graph = KnnGraph(np.array([[1], [0]]), np.ones((2, 1)))
     assert graph.search is None
     assert KnnGraph.load(graph.save(tmp_path / "graph.npz")).search is None
@@ -34,7 +34,7 @@ def test_a_damaged_report_is_refused(tmp_path):
         KnnGraph.load(path)
 
 
-def test_a_report_checks_itself():
+def test_an_invalid_report_is_refused():
     with pytest.raises(GraphError, match="search method 'magic' is not known; use one of exact"):
         SearchReport("magic")
     with pytest.raises(GraphError, match=r"recall=1.5 is not a share; give a number in \[0, 1\]"):

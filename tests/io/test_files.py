@@ -128,7 +128,7 @@ def test_categories_of_parquet_are_read_as_their_values(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".parquet", ".csv"])
-def test_ids_that_stand_more_than_once_are_warned_of(tmp_path, suffix):
+def test_repeated_ids_give_a_warning(tmp_path, suffix):
     path, ids = tmp_path / f"a{suffix}", ["p", "q", "p", "r", "p", "q"]
     if suffix == ".npz":
         np.savez(path, features=np.eye(6), id=ids)
@@ -136,7 +136,9 @@ def test_ids_that_stand_more_than_once_are_warned_of(tmp_path, suffix):
         parquet(path, v=np.eye(6).tolist(), id=ids)
     else:
         path.write_text("\n".join(["id,f0,f1", *(f"{one},1,2" for one in ids)]))
-    with pytest.warns(UserWarning, match="3 of 6 rows have an id .* .'p' stands 3 times") as caught:
+    with pytest.warns(
+        UserWarning, match="3 of 6 rows have the id .* .'p' occurs 3 times"
+    ) as caught:
         file = read_embeddings(path)
     assert file.ids.tolist() == ids
     assert caught[0].filename == __file__
@@ -152,7 +154,7 @@ def test_a_pickle_of_the_paper_is_read(tmp_path, features, labels):
 
 
 @pytest.mark.parametrize("read", [read_embeddings, read_labels])
-def test_a_path_that_is_no_file_is_refused(tmp_path, read):
+def test_a_path_that_is_not_a_file_is_refused(tmp_path, read):
     with pytest.raises(FileFormatError, match="is a folder, expected a file"):
         read(tmp_path)
     with pytest.raises(FileFormatError, match=r"no\.npy does not exist"):
@@ -166,7 +168,9 @@ def test_a_path_that_is_no_file_is_refused(tmp_path, read):
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".parquet"])
-def test_truncated_and_foreign_files_are_refused_in_one_line(tmp_path, features, labels, suffix):
+def test_truncated_files_and_other_formats_are_refused_in_one_line(
+    tmp_path, features, labels, suffix
+):
     path = tmp_path / f"a{suffix}"
     if suffix == ".npy":
         np.save(path, features)
@@ -275,20 +279,20 @@ def test_a_named_column_of_a_csv_is_read(tmp_path):
         (["key\twho", "p\tx", "q\ty"], "who"),
     ],
 )
-def test_names_of_columns_show_what_separates_labels(tmp_path, lines, column):
+def test_the_separator_is_found_in_the_names_of_columns(tmp_path, lines, column):
     path = tmp_path / "a.csv"
     path.write_text("\n".join(lines))
     assert read_labels(path, column=column).tolist() == ["x", "y"]
 
 
-def test_labels_themselves_may_hold_what_separates_others(tmp_path):
+def test_labels_may_hold_other_separators(tmp_path):
     path = tmp_path / "a.csv"
     for names in (["a; b", "c; d"], ["a|b", "c|d"], ["1 2", "3 4"]):
         path.write_text("\n".join(names))
         assert read_labels(path).tolist() == names
 
 
-def test_leading_zeros_stay_apart(tmp_path):
+def test_leading_zeros_are_kept(tmp_path):
     (tmp_path / "a.txt").write_text("007\n7\n")
     assert read_labels(tmp_path / "a.txt").tolist() == ["007", "7"]
 
@@ -331,7 +335,7 @@ def test_a_file_without_labels_is_refused(tmp_path, features):
         read_labels(tmp_path / "a.npy")
 
 
-def test_a_csv_table_quotes_what_it_must(tmp_path):
+def test_a_csv_table_quotes_separators_and_quotes(tmp_path):
     write_table(tmp_path / "a.csv", {"id": np.array(["a,b", 'c"']), "label": np.array([1, 2])})
     assert (tmp_path / "a.csv").read_text() == 'id,label\n"a,b",1\n"c""",2\n'
 

@@ -16,18 +16,18 @@ from hilander.synthetic.identities import make_identities
         ("100kb", 100_000), ("2TiB", 2 * 2**40), (123_456, 123_456), (np.int64(7_000), 7_000),
     ],
 )  # fmt: skip
-def test_an_amount_is_read(text, n_bytes):
+def test_an_amount_is_parsed(text, n_bytes):
     assert parse_memory(text) == n_bytes
 
 
 @pytest.mark.parametrize("text", ["", "4", "GB", "four GB", "-1GB", "0GB", 0, -5, True, 4.5, None])
-def test_what_is_no_amount_is_refused(text):
+def test_other_values_are_refused(text):
     with pytest.raises(SettingError, match="write it like 512MB, 4GB or 4GiB"):
         parse_memory(text)
 
 
 @pytest.mark.parametrize("n_bytes", [1, 10**6, 640 * 10**6, 999_600_000, 3_100_000_000, 10**13])
-def test_a_written_amount_can_be_read(n_bytes):
+def test_a_formatted_amount_can_be_parsed(n_bytes):
     assert parse_memory(format_memory(n_bytes)) == pytest.approx(n_bytes, rel=0.06, abs=10**6)
 
 

@@ -60,7 +60,7 @@ def test_numbered_columns_are_one_embedding(tmp_path, features, suffix, prefix, 
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_numbers_may_be_padded(tmp_path, features, suffix):
+def test_column_numbers_may_have_leading_zeros(tmp_path, features, suffix):
     columns = spread(features, "dim", form="{prefix}{number:03d}")
     np.testing.assert_array_equal(
         read_embeddings(write(tmp_path, suffix, columns)).features, features
@@ -68,7 +68,7 @@ def test_numbers_may_be_padded(tmp_path, features, suffix):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_of_several_groups_one_is_named(tmp_path, features, suffix):
+def test_a_prefix_chooses_one_of_several_groups(tmp_path, features, suffix):
     who = np.arange(N)
     columns = {
         **spread(features, "a_"),
@@ -92,14 +92,14 @@ def test_of_several_groups_one_is_named(tmp_path, features, suffix):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_column_that_is_named_as_ids_or_labels_is_no_feature(tmp_path, features, suffix):
+def test_a_column_named_as_ids_or_labels_is_not_a_feature(tmp_path, features, suffix):
     columns = {**spread(features), "y_0": np.arange(N), "y_1": np.arange(N)}
     file = read_embeddings(write(tmp_path, suffix, columns), labels="y_1")
     np.testing.assert_array_equal(file.features, features)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_numbered_columns_of_text_are_no_embedding(tmp_path, features, suffix):
+def test_numbered_columns_of_text_are_not_features(tmp_path, features, suffix):
     columns = {"name1": ["x"] * N, "name2": ["y"] * N, **spread(features)}
     np.testing.assert_array_equal(
         read_embeddings(write(tmp_path, suffix, columns)).features, features
@@ -107,7 +107,7 @@ def test_numbered_columns_of_text_are_no_embedding(tmp_path, features, suffix):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_gap_or_a_double_is_named(tmp_path, features, suffix):
+def test_a_gap_or_a_repeated_number_is_named(tmp_path, features, suffix):
     columns = spread(features)
     del columns["f3"]
     with pytest.raises(FileFormatError, match="column f4 where f3 was expected"):
@@ -129,7 +129,7 @@ def test_wide_parquet_is_read_in_batches(tmp_path, features, monkeypatch):
         read_embeddings(parquet(tmp_path / "b.parquet", columns))
 
 
-def test_wide_parquet_keeps_a_type_that_holds_all(tmp_path, features):
+def test_wide_parquet_has_a_type_that_holds_all_columns(tmp_path, features):
     half = spread(features.astype(np.float16))
     assert read_embeddings(parquet(tmp_path / "a.parquet", half)).features.dtype == np.float16
     half["f1"] = np.arange(N) + 2**40
@@ -137,7 +137,7 @@ def test_wide_parquet_keeps_a_type_that_holds_all(tmp_path, features):
     np.testing.assert_array_equal(file.features[:, 1], half["f1"])
 
 
-def test_a_column_of_lists_wins_over_numbered_ones(tmp_path, features):
+def test_a_column_of_lists_is_preferred_to_numbered_columns(tmp_path, features):
     columns = {"v": features.tolist(), **spread(-features)}
     path = parquet(tmp_path / "a.parquet", columns)
     np.testing.assert_allclose(read_embeddings(path).features, features)
@@ -165,7 +165,7 @@ def test_a_csv_without_header_is_all_features(tmp_path):
 
 
 @pytest.mark.parametrize("index", [True, False])
-def test_what_pandas_writes_by_default_is_read(tmp_path, features, index):
+def test_the_default_output_of_pandas_is_read(tmp_path, features, index):
     frame = pd.DataFrame(features)
     frame.to_csv(tmp_path / "a.csv", index=index)
     np.testing.assert_array_equal(read_embeddings(tmp_path / "a.csv").features, features)
@@ -188,7 +188,7 @@ def test_a_first_line_that_counts_is_a_header_unless_it_may_be_an_embedding(tmp_
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv"])
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
-def test_what_separates_cells_is_seen_in_the_first_line(tmp_path, suffix, separator):
+def test_the_separator_is_found_in_the_first_line(tmp_path, suffix, separator):
     rows = [["id", '"a, b; c"', "label", "f0", "f1"], ["7", "x", "a", "1", "2"]]
     rows.append(["8", "y", "b", "3", "4e-1"])
     file = read_embeddings(text(tmp_path / f"a{suffix}", *map(separator.join, rows)))
@@ -201,7 +201,7 @@ def test_what_separates_cells_is_seen_in_the_first_line(tmp_path, suffix, separa
     )
 
 
-def test_what_numpy_writes_by_default_is_read(tmp_path, features):
+def test_the_default_output_of_numpy_is_read(tmp_path, features):
     np.savetxt(tmp_path / "a.csv", features)
     np.testing.assert_array_equal(read_embeddings(tmp_path / "a.csv").features, features)
 
@@ -223,7 +223,7 @@ def test_decimal_commas_and_other_separators_are_named(tmp_path, lines, message)
         read_embeddings(text(tmp_path / "a.csv", *lines))
 
 
-def test_ids_of_leading_zeros_stay_text(tmp_path):
+def test_ids_with_leading_zeros_stay_text(tmp_path):
     path = text(tmp_path / "a.csv", "\ufeffID,label,f0,f1", "007,01,1,2", "08,2,3,4")
     file = read_embeddings(path)
     assert file.ids.tolist() == ["007", "08"]
@@ -231,7 +231,7 @@ def test_ids_of_leading_zeros_stay_text(tmp_path):
     np.testing.assert_array_equal(file.features, [[1, 2], [3, 4]])
 
 
-def test_a_long_csv_is_read_in_pieces(tmp_path, monkeypatch):
+def test_a_long_csv_is_read_in_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr("hilander.io.wide_tables._BLOCK_BYTES", 64)
     lines = [f"p{row},{row},{row + 0.5}" for row in range(100)]
     file = read_embeddings(text(tmp_path / "a.csv", "id,f0,f1", *lines))
@@ -247,12 +247,12 @@ def test_a_long_csv_is_read_in_pieces(tmp_path, monkeypatch):
         (["f0,f1", "1,2", "3,4,5"], "line 3 has 3 cells where the first line has 2"),
         (["f0,f1", "1"], "line 2 has 1 cells"),
         (["7,2", "", "3,x"], "line 3 has 'x' in column '1', expected a number"),
-        (["f0,f1", "1,2", "3,"], "line 3 has nothing in column 'f1'"),
+        (["f0,f1", "1,2", "3,"], "line 3 has no value in column 'f1'"),
         (["f0,f1", "NA,2"], "line 2 has 'NA' in column 'f0'"),
-        (["id,f0,f1", "a,1,2", " ,3,4"], "line 3 has nothing in column 'id'"),
-        (["label,f0,f1", ",1,2"], "line 2 has nothing in column 'label'"),
+        (["id,f0,f1", "a,1,2", " ,3,4"], "line 3 has no value in column 'id'"),
+        (["label,f0,f1", ",1,2"], "line 2 has no value in column 'label'"),
         (["id,label", "1,2"], r"no columns of numbers such as f0, .*\(its columns: id, label\)"),
-        (["a.jpg,0.1,0.2", "b.jpg,0.3,0.4"], "leave the header out where"),
+        (["a.jpg,0.1,0.2", "b.jpg,0.3,0.4"], "omit the header if"),
         (["these are words", "and no numbers"], "no columns of numbers"),
         (["f0,f1"], "no rows below its header"),
         (["0,1,2,3"], "no rows below its header"),
@@ -262,20 +262,20 @@ def test_a_long_csv_is_read_in_pieces(tmp_path, monkeypatch):
         (["\0\0", "1"], "cannot be read as a table"),
     ],
 )
-def test_a_csv_that_is_no_table_of_embeddings_is_refused(tmp_path, lines, message):
+def test_a_csv_without_embeddings_is_refused(tmp_path, lines, message):
     with pytest.raises(FileFormatError, match=message) as caught:
         read_embeddings(text(tmp_path / "a.csv", *lines))
     assert "\n" not in str(caught.value)
 
 
-def test_bytes_that_are_no_utf8_are_refused(tmp_path):
+def test_bytes_that_are_not_utf8_are_refused(tmp_path):
     for content in (b"\xff\xfe1,2\n", b"id,f0,f1\n" + b"a,1,2\n" * 5_000 + b"\xe4,1,2\n"):
         (tmp_path / "a.csv").write_bytes(content)
         with pytest.raises(FileFormatError, match="cannot be read as a table"):
             read_embeddings(tmp_path / "a.csv")
 
 
-def test_names_that_are_many_are_not_all_shown(tmp_path):
+def test_an_error_does_not_show_all_of_many_names(tmp_path):
     names = ",".join(f"x{at}y" for at in range(600))
     with pytest.raises(FileFormatError, match=r"x0y, .*x7y, … \(600 in all\)"):
         read_embeddings(text(tmp_path / "a.csv", names, ",".join(["1"] * 600)))

@@ -27,7 +27,7 @@ def listing(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_file_appears_whole_with_nothing_beside_it(tmp_path):
+def test_a_file_appears_when_complete_and_no_temporary_remains(tmp_path):
     target = tmp_path / "a.csv"
     with write_atomically(target) as temporary:
         assert temporary.parent == tmp_path
@@ -67,7 +67,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch, number, fix, 
     assert listing(tmp_path) == ["a.txt"]
 
 
-def test_an_error_of_the_caller_passes_and_leaves_nothing(tmp_path):
+def test_an_error_of_the_caller_is_passed_on_and_no_file_remains(tmp_path):
     def write():
         with write_atomically(tmp_path / "a.txt") as temporary:
             temporary.write_text("half")
@@ -78,7 +78,7 @@ def test_an_error_of_the_caller_passes_and_leaves_nothing(tmp_path):
     assert listing(tmp_path) == []
 
 
-def test_a_link_is_written_through(tmp_path):
+def test_the_target_of_a_link_is_written(tmp_path):
     real, link = tmp_path / "real.txt", tmp_path / "link.txt"
     real.write_text("old")
     link.symlink_to(real)
@@ -88,7 +88,7 @@ def test_a_link_is_written_through(tmp_path):
     assert real.read_text() == "new"
 
 
-def test_a_place_that_cannot_hold_a_file_is_refused(tmp_path):
+def test_a_path_that_cannot_be_a_file_is_refused(tmp_path):
     def write(path):
         with write_atomically(path) as temporary:
             temporary.write_text("x")
@@ -102,7 +102,7 @@ def test_a_place_that_cannot_hold_a_file_is_refused(tmp_path):
         write(tmp_path / "file" / "a.txt")
 
 
-def test_a_folder_is_claimed_when_new_empty_or_ours(tmp_path):
+def test_a_new_empty_or_own_folder_is_claimed(tmp_path):
     for folder in (tmp_path / "a" / "b", tmp_path / "empty"):
         if folder.name == "empty":
             folder.mkdir()
@@ -112,7 +112,7 @@ def test_a_folder_is_claimed_when_new_empty_or_ours(tmp_path):
 
 
 @pytest.mark.parametrize("use", ["claim", "write"])
-def test_a_folder_of_others_is_not_taken(tmp_path, use):
+def test_a_folder_of_another_program_is_refused(tmp_path, use):
     def take(path, kind):
         if use == "claim":
             claim_folder(path, kind)
@@ -143,7 +143,7 @@ def write_model(path, **files):
             (inside / name).write_text(text)
 
 
-def test_a_folder_is_replaced_entirely_but_keeps_what_others_put_there(tmp_path):
+def test_a_replaced_folder_keeps_only_files_of_others(tmp_path):
     target = tmp_path / "m"
     write_model(target, weights="1", extra="1")
     (target / "notes").write_text("mine")
@@ -158,7 +158,7 @@ def test_a_folder_is_replaced_entirely_but_keeps_what_others_put_there(tmp_path)
 
 
 @pytest.mark.parametrize("where", ["in the block", "first rename", "second rename"])
-def test_a_failed_folder_leaves_the_old_one_whole(tmp_path, monkeypatch, where):
+def test_a_failed_folder_leaves_the_old_one_unchanged(tmp_path, monkeypatch, where):
     target = tmp_path / "m"
     write_model(target, weights="old", other="old")
     before = {path.name: path.read_text() for path in target.iterdir()}
@@ -184,7 +184,7 @@ def test_a_failed_folder_leaves_the_old_one_whole(tmp_path, monkeypatch, where):
     assert listing(tmp_path) == ["m"]
 
 
-def test_a_folder_to_read_has_to_be_of_its_kind(tmp_path):
+def test_a_folder_of_another_kind_is_not_read(tmp_path):
     with pytest.raises(FileFormatError, match="does not exist, expected a model folder"):
         check_folder_kind(tmp_path / "no", "model")
     (tmp_path / "file").write_text("")
@@ -200,7 +200,7 @@ def test_a_folder_to_read_has_to_be_of_its_kind(tmp_path):
         check_folder_kind(folder, "run")
 
 
-def test_json_comes_back_with_numbers_plain_and_nan_as_null(tmp_path):
+def test_json_has_plain_numbers_and_null_for_nan(tmp_path):
     content = {"a": np.float32(0.5), "b": np.arange(2), "c": float("nan"), "d": ("é", None, True)}
     write_json(tmp_path / "a.json", content)
     expected = {"a": 0.5, "b": [0, 1], "c": None, "d": ["é", None, True]}

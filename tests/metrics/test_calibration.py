@@ -13,13 +13,13 @@ from hilander.metrics.calibration import (
 
 
 def told(n=40_000, seed=0):
-    """Probabilities that are right, and outcomes drawn by them."""
+    """Calibrated probabilities, and outcomes drawn with them."""
     rng = np.random.default_rng(seed)
     right = rng.beta(0.6, 0.9, size=n)
     return right, rng.random(n) < right
 
 
-def test_probabilities_that_are_right_have_no_error_and_wrong_ones_have():
+def test_calibrated_probabilities_have_no_error_and_others_have():
     right, outcome = told()
     good = measure_reliability(right, outcome)
     assert good.ece < 0.02
@@ -52,13 +52,13 @@ def test_bins_hold_their_mean_prediction_share_and_count():
         ([0.5], [1], 0, "n_bins=0"),
     ],
 )
-def test_what_is_no_probability_is_refused(probability, outcome, n_bins, message):
+def test_invalid_probabilities_and_outcomes_are_refused(probability, outcome, n_bins, message):
     with pytest.raises(SettingError, match=message):
         measure_reliability(probability, outcome, n_bins)
 
 
 @pytest.mark.parametrize(("slope", "offset"), [(0.5, 0.0), (2.0, -1.0), (1.3, 0.8)])
-def test_a_scaling_is_learnt_back(slope, offset):
+def test_a_known_scaling_is_recovered(slope, offset):
     right, outcome = told()
     distorted = Scaling(slope, offset).apply(right)
     found = learn_scaling(distorted, outcome)
@@ -78,13 +78,13 @@ def test_scaling_keeps_the_order_and_the_range():
     np.testing.assert_allclose(Scaling().apply(values), values, atol=2e-6)
 
 
-def test_outcomes_that_are_all_alike_teach_nothing():
+def test_equal_outcomes_give_a_scaling_without_effect():
     assert learn_scaling([0.2, 0.9], [1, 1]) == Scaling()
     with pytest.raises(SettingError, match="2 probabilities and 3 outcomes"):
         learn_scaling([0.2, 0.9], [1, 0, 1])
 
 
-def test_edges_of_one_label_are_those_whose_ends_share_it():
+def test_same_identity_compares_the_labels_of_both_ends():
     same = same_identity(np.array([[1, 2], [0, 2], [0, 1]]), ["a", "b", "a"])
     np.testing.assert_array_equal(same, [[False, True], [False, False], [True, False]])
 

@@ -5,14 +5,14 @@ from hilander.errors import LabelError, SettingError
 from hilander.metrics.examples import largest_clusters, worst_mistakes
 
 
-def test_the_largest_clusters_come_whole_and_in_order():
+def test_the_largest_clusters_are_complete_and_in_order():
     labels = np.array(["b", "a", "c", "a", "b", "a"])
     found = largest_clusters(labels, 2)
     assert [rows.tolist() for rows in found] == [[1, 3, 5], [0, 4]]
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_largest_clusters_agree_with_a_search_through_all(seed):
+def test_the_largest_clusters_equal_those_of_a_full_search(seed):
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, 15, 100)
     found = largest_clusters(labels, 6)
@@ -22,7 +22,7 @@ def test_largest_clusters_agree_with_a_search_through_all(seed):
         assert rows.tolist() == np.flatnonzero(labels == labels[rows[0]]).tolist()
 
 
-def test_asking_for_more_clusters_than_there_are_gives_all():
+def test_a_count_above_the_number_of_clusters_gives_all():
     assert len(largest_clusters([1, 1, 2], 10)) == 2
 
 
@@ -40,7 +40,7 @@ def test_the_worst_mistakes_hold_most_points_of_a_wrong_identity(seed):
     assert [misplaced(rows) for rows in found] == sorted(every, reverse=True)[:4]
 
 
-def test_pure_clusters_are_no_mistakes():
+def test_pure_clusters_are_not_mistakes():
     true = np.array([0, 0, 1, 1, 2, 2])
     assert worst_mistakes(true, true, 3) == []
     assert worst_mistakes(true, np.arange(6), 3) == []
@@ -48,7 +48,7 @@ def test_pure_clusters_are_no_mistakes():
     assert [rows.tolist() for rows in mixed] == [[2, 3, 4]]
 
 
-def test_counts_and_labels_that_mean_nothing_are_refused():
+def test_invalid_counts_and_labels_are_refused():
     with pytest.raises(SettingError, match="count=0"):
         largest_clusters([1, 2], 0)
     with pytest.raises(SettingError, match="count=-1"):

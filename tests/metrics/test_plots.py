@@ -84,12 +84,12 @@ def test_every_plot_is_written_as_a_readable_picture(name, tmp_path, thumbs):
 
 
 @pytest.mark.parametrize(("suffix", "start"), [("svg", b"<?xml"), ("pdf", b"%PDF")])
-def test_the_ending_of_the_file_decides_its_format(suffix, start, tmp_path):
+def test_the_suffix_of_the_file_decides_its_format(suffix, start, tmp_path):
     path = plot_sizes(TRUE, tmp_path / f"sizes.{suffix}")
     assert path.read_bytes().startswith(start)
 
 
-def test_an_unknown_ending_is_refused_and_nothing_is_written(tmp_path):
+def test_an_unknown_suffix_is_refused_and_nothing_is_written(tmp_path):
     with pytest.raises(SettingError, match=r"'\.bmp'.*expected one of \.png, \.svg, \.pdf"):
         plot_sizes(TRUE, tmp_path / "sizes.bmp")
     assert list(tmp_path.iterdir()) == []
@@ -121,7 +121,7 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch, tmp_path
         plot_sizes(TRUE, tmp_path / "sizes.png")
 
 
-def test_drawing_leaves_pyplot_alone():
+def test_drawing_does_not_use_pyplot():
     from matplotlib import _pylab_helpers
 
     draw_levels(SCORES, COUNTS, 1)
@@ -143,7 +143,7 @@ def test_without_an_early_stop_only_convergence_is_marked():
     assert "early stop" not in texts(figure)
 
 
-def test_levels_draw_the_scores_they_are_given():
+def test_the_given_scores_are_drawn_by_level():
     metrics, counts = draw_levels(SCORES, COUNTS).axes
     drawn = {line.get_label(): line.get_ydata() for line in metrics.lines}
     np.testing.assert_allclose(drawn["pairwise F"], [s.pairwise.f for s in SCORES])
@@ -154,20 +154,20 @@ def test_levels_draw_the_scores_they_are_given():
     assert list(drawn["true identities"]) == [10, 10]
 
 
-def test_levels_without_identities_draw_the_clusters_alone():
+def test_without_identities_only_the_numbers_of_clusters_are_drawn():
     (counts,) = draw_levels(None, COUNTS, 0).axes
     assert legend_names(counts) == ["clusters"]
 
 
 @pytest.mark.parametrize("counts", [[1], [7, 7, 7], [1_000_000, 999_999], [40, 35], [9, 1]])
-def test_the_axis_of_clusters_holds_every_value_and_two_ticks(counts):
+def test_the_axis_of_clusters_covers_every_value_and_has_two_ticks(counts):
     (axes,) = draw_levels(None, counts).axes
     low, high = axes.get_ylim()
     assert low <= min(counts) <= max(counts) <= high
     assert len([tick for tick in axes.get_yticks() if low <= tick <= high]) >= 2
 
 
-def test_levels_that_do_not_fit_are_refused():
+def test_levels_of_different_lengths_are_refused():
     with pytest.raises(SettingError, match="3 scores for 4 levels"):
         draw_levels(SCORES[:3], COUNTS)
     with pytest.raises(SettingError, match="early_stop_level=4 of 4 levels"):
@@ -176,7 +176,7 @@ def test_levels_that_do_not_fit_are_refused():
         draw_levels(None, [])
 
 
-def test_sizes_fall_into_bins_that_double():
+def test_the_bins_of_sizes_double():
     labels = np.repeat(np.arange(6), [1, 2, 3, 4, 7, 8])
     (axes,) = draw_sizes(labels).axes
     assert [t.get_text() for t in axes.get_xticklabels()] == ["1", "2–3", "4–7", "8–15"]
@@ -184,7 +184,7 @@ def test_sizes_fall_into_bins_that_double():
     assert axes.get_yscale() == "log"
 
 
-def test_true_sizes_stand_beside_those_of_the_clusters():
+def test_true_sizes_are_drawn_next_to_those_of_the_clusters():
     (axes,) = draw_sizes(LEVELS[0], TRUE).axes
     assert legend_names(axes) == ["clusters (30)", "true identities (10)"]
     heights = [bar.get_height() for bar in axes.patches]
@@ -199,7 +199,7 @@ def test_training_draws_every_loss_against_its_epoch():
     np.testing.assert_allclose(axes.lines[0].get_xdata(), range(1, 21))
 
 
-def test_training_shows_validation_where_it_was_measured_and_marks_the_best():
+def test_training_draws_the_measured_validation_scores_and_marks_the_best():
     history = [dict(r) for r in HISTORY]
     for epoch, score in ((5, 0.6), (10, 0.9), (15, 0.8)):
         history[epoch - 1]["val_bcubed_f"] = score
@@ -224,7 +224,7 @@ def test_a_single_epoch_is_visible(tmp_path):
 
 def test_a_history_without_epochs_is_refused():
     for history in ([], [{"loss": 1.0}]):
-        with pytest.raises(SettingError, match="expected one record an epoch"):
+        with pytest.raises(SettingError, match="expected one for each epoch"):
             draw_training(history)
 
 
@@ -244,7 +244,7 @@ def test_the_sheet_shows_the_images_of_its_clusters(thumbs):
     assert (sheet[cell_height:, cell_width:] == 255).all()
 
 
-def test_frames_tell_the_identities_of_a_row_apart(thumbs):
+def test_frames_show_the_identities_of_a_row(thumbs):
     pure = sheet_of(draw_contact_sheet(thumbs, [np.arange(6)], true=TRUE))
     mixed = sheet_of(draw_contact_sheet(thumbs, [np.arange(8)], true=TRUE))
     plain = sheet_of(draw_contact_sheet(thumbs, [np.arange(8)]))
@@ -255,7 +255,7 @@ def test_frames_tell_the_identities_of_a_row_apart(thumbs):
     assert not has_colour(plain, BLUE)
 
 
-def test_a_stray_in_a_large_cluster_is_shown():
+def test_one_wrong_image_in_a_large_cluster_is_shown():
     true = np.zeros(100, dtype=np.int64)
     true[77] = 1
     chosen = choose_members(np.arange(100), 5, true)
@@ -274,7 +274,7 @@ def test_rows_are_described_or_titled(thumbs):
     assert titled == ["first", "second"]
 
 
-def test_titles_with_dollars_or_foreign_letters_are_drawn_without_complaint(thumbs, tmp_path):
+def test_titles_with_dollars_or_unknown_letters_are_drawn_without_a_warning(thumbs, tmp_path):
     titles = ["price $x_{$", "文字"]
     plot_contact_sheet(thumbs, [np.arange(3)] * 2, tmp_path / "sheet.png", titles=titles)
 

@@ -25,7 +25,7 @@ KEYS = {
 
 
 class ThreeLevels:
-    """The least that can be scored as a hierarchy: each level merges the one before."""
+    """A minimal hierarchy to score: each level merges the level before."""
 
     n_levels = 3
 
@@ -40,7 +40,7 @@ def partitions():
     return true, np.where(rng.random(100) < 0.7, true, rng.integers(12, 20, 100))
 
 
-def test_scores_are_those_of_the_single_metrics(partitions):
+def test_scores_equal_the_single_metrics(partitions):
     scores = score_clustering(*partitions)
     assert scores.pairwise == pairwise_scores(*partitions)
     assert scores.bcubed == bcubed_scores(*partitions)
@@ -53,7 +53,7 @@ def test_scores_are_those_of_the_single_metrics(partitions):
     assert scores.n_points == 100
 
 
-def test_the_dictionary_is_flat_json_with_the_promised_keys(partitions):
+def test_the_dictionary_is_flat_json_with_the_documented_keys(partitions):
     scores = score_clustering(*partitions)
     row = json.loads(json.dumps(scores.to_dict()))
     assert set(row) == KEYS
@@ -81,7 +81,7 @@ def test_levels_of_other_points_are_refused():
         score_levels(ThreeLevels(), np.arange(39))
 
 
-def test_the_table_lines_up_and_shows_what_was_scored(partitions):
+def test_the_table_is_aligned_and_has_a_line_for_each_row(partitions):
     true, pred = partitions
     table = format_scores(
         {"perfect": score_clustering(true, true), "a\nlong name": score_clustering(true, pred)}
@@ -95,5 +95,5 @@ def test_the_table_lines_up_and_shows_what_was_scored(partitions):
     assert f"{nmi(true, pred):.3f}" in lines[2]
 
 
-def test_a_table_of_nothing_is_its_header():
+def test_a_table_without_rows_is_its_header():
     assert format_scores({}).split()[0] == "name"

@@ -71,7 +71,7 @@ def test_pairwise_equals_counting_every_pair(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_bcubed_equals_looking_from_every_point(seed):
+def test_bcubed_equals_the_mean_over_points(seed):
     true, pred = random_partitions(seed)
     precision, recall = bcubed_by_loop(true, pred)
     scores = bcubed_scores(true, pred)
@@ -106,7 +106,7 @@ def test_pure_share_and_purity_equal_their_definitions(seed):
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("seed", range(10))
-def test_order_of_points_and_names_of_labels_do_not_matter(metric, seed):
+def test_the_order_of_points_and_the_names_of_labels_have_no_effect(metric, seed):
     true, pred = random_partitions(seed)
     rng = np.random.default_rng(seed + 1000)
     order = rng.permutation(len(true))
@@ -126,7 +126,7 @@ def test_strings_objects_and_lists_score_as_integers(metric):
     assert metric(np.array(words, dtype=object), pred.astype(np.int16)) == pytest.approx(expected)
 
 
-def test_labels_of_several_types_are_told_apart():
+def test_labels_of_different_types_are_different():
     mixed = [1, "1", 1, "1", "b"]
     assert n_clusters(mixed) == 3
     assert pairwise_f(mixed, [0, 1, 0, 1, 2]) == 1.0
@@ -136,7 +136,7 @@ def test_labels_of_several_types_are_told_apart():
 @pytest.mark.parametrize("seed", range(10))
 def test_the_same_partition_scores_exactly_one(metric, seed):
     rng = np.random.default_rng(seed)
-    true = rng.zipf(1.5, 4000) % 700  # ragged sizes, so that sums do round
+    true = rng.zipf(1.5, 4000) % 700  # uneven sizes, so that sums are rounded
     assert metric(true, rng.permutation(700)[true]) == 1.0
 
 
@@ -164,11 +164,11 @@ def test_singletons_on_both_sides_are_perfect_and_on_one_side_score_no_pair():
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_one_point_is_clustered_perfectly(metric):
+def test_one_point_scores_one(metric):
     assert metric(["anna"], [7]) == 1.0
 
 
-def test_one_cluster_for_everything_has_no_information():
+def test_one_cluster_of_all_points_has_no_information():
     true = np.repeat(np.arange(4), 5)
     everything = np.zeros(20, dtype=int)
     assert nmi(true, everything) == pytest.approx(0.0, abs=1e-12)
@@ -200,7 +200,7 @@ def test_a_hundred_thousand_identities_and_clusters_fit_in_memory():
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_labels_of_other_length_or_none_at_all_are_refused(metric):
+def test_labels_of_another_length_or_none_are_refused(metric):
     with pytest.raises(LabelError, match=r"true has 3 labels and pred has 2"):
         metric([1, 2, 3], [1, 2])
     with pytest.raises(LabelError, match="true: got no labels"):

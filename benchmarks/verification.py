@@ -1,12 +1,11 @@
-"""How well embeddings verify and identify: FNMR at FMR, and FNIR at FPIR.
+"""Error rates of verification and identification: FNMR at FMR, and FNIR at FPIR.
 
-*Verification* asks of two pictures whether they are one identity: a threshold on the cosine that
-lets a share FMR of the pairs of strangers through rejects a share FNMR of the pairs of one
-identity.
+*Verification* decides whether two points have one identity. A threshold on the cosine that accepts
+a share FMR of the pairs of two identities rejects a share FNMR of the pairs of one identity.
 
-*Open-set identification* asks of one picture who it is, in a gallery that may not have its
-identity: a threshold that lets a share FPIR of the strangers find somebody loses a share FNIR of
-those who are in the gallery, because they find another one first or their own too weakly.
+*Open-set identification* finds the identity of a probe in a gallery that may not have it. A
+threshold that accepts a share FPIR of the probes of unknown identities misses a share FNIR of the
+probes of known ones: another gallery point is more similar, or their own is below the threshold.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ from hilander.arrays.rows import FloatArray, IntArray, row_blocks
 from hilander.embeddings.labels import encode_labels
 from hilander.errors import LabelError, SettingError
 
-# Negative pairs are many: their cosines are kept as counts in so many bins over [-1, 1].
-_BINS = 200_000
+_BINS = 200_000  # of a histogram of cosines over [-1, 1]; the pairs are too many to be kept
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ def score_verification(
         Their identities.
     fmr, fpir : tuple of float, in (0, 1)
     seed : int
-        Of the split into gallery, probes and strangers.
+        Of the split into gallery, known probes and unknown probes.
 
     Returns
     -------
@@ -72,10 +70,10 @@ def score_verification(
 
 
 def fnmr_at(features: FloatArray, labels: IntArray, fmr: float) -> float:
-    """Share of pairs of one identity that are rejected where a share `fmr` of others passes.
+    """Share of pairs of one identity that are rejected if a share `fmr` of others is accepted.
 
-    All pairs are counted. The threshold is the lowest cosine, on a grid of 1e-5, that no more than
-    the share `fmr` of the pairs of different identities reaches.
+    All pairs count. The threshold is the lowest cosine, on a grid of 1e-5, that at most a share
+    `fmr` of the pairs of two identities reaches.
 
     Parameters
     ----------
@@ -101,7 +99,7 @@ def fnmr_at(features: FloatArray, labels: IntArray, fmr: float) -> float:
             f"got {same.sum()} pairs of one identity and {different.sum()} of two, expected both; "
             "give several points of several identities"
         )
-    # reached[b]: pairs of strangers in bin b or above, where threshold b lets them through
+    # reached[b]: pairs of two identities in bin b or above, which threshold b accepts
     reached = np.cumsum(different[::-1])[::-1]
     passing = np.flatnonzero(reached <= fmr * different.sum())
     threshold = int(passing[0]) if len(passing) else _BINS
@@ -109,11 +107,12 @@ def fnmr_at(features: FloatArray, labels: IntArray, fmr: float) -> float:
 
 
 def fnir_at(features: FloatArray, labels: IntArray, fpir: float, seed: int = 0) -> float:
-    """Share of known probes that are not found where a share `fpir` of strangers finds somebody.
+    """Share of known probes that are missed if a share `fpir` of unknown probes is accepted.
 
     Half of the identities with two points or more are enrolled: one point of each is the gallery,
-    their other points are the known probes. All points of other identities are strangers. A known
-    probe is found if its most similar gallery point is of its identity and reaches the threshold.
+    their other points are the known probes. All points of other identities are unknown probes. A
+    known probe is found if its most similar gallery point has its identity and reaches the
+    threshold.
 
     Parameters
     ----------
@@ -122,18 +121,18 @@ def fnir_at(features: FloatArray, labels: IntArray, fpir: float, seed: int = 0) 
     labels : ndarray of shape (n_points,)
     fpir : float, in (0, 1)
     seed : int
-        Of who is enrolled, and with which point.
+        Of the enrolled identities and their gallery points.
 
     Returns
     -------
     fnir : float, in [0, 1]
     """
     _check_rate("fpir", fpir)
-    gallery, known, between_cosine = split_gallery(labels, seed)
+    gallery, known, unknown = split_gallery(labels, seed)
     best, nearest = _best_match(features, gallery, known)
-    highest, _ = _best_match(features, gallery, between_cosine)
-    allowed = int(np.floor(fpir * len(between_cosine)))
-    # The threshold lies just above the first stranger that must not pass.
+    highest, _ = _best_match(features, gallery, unknown)
+    allowed = int(np.floor(fpir * len(unknown)))
+    # The threshold lies just above the first unknown probe that must be rejected.
     barred = np.sort(highest)[::-1][allowed]
     found = (labels[gallery[nearest]] == labels[known]) & (best > barred)
     return float(1 - found.mean())
@@ -144,8 +143,8 @@ def split_gallery(labels: IntArray, seed: int = 0) -> tuple[IntArray, IntArray, 
 
     Returns
     -------
-    gallery, known, strangers : ndarray of rows
-        One point of each enrolled identity, their other points, and all points of the others.
+    gallery, known, unknown : ndarray of rows
+        One point of each enrolled identity, their other points, and all other points.
     """
     sizes = np.bincount(labels)
     several = np.flatnonzero(sizes >= 2)
@@ -157,19 +156,19 @@ def split_gallery(labels: IntArray, seed: int = 0) -> tuple[IntArray, IntArray, 
     first = np.unique(labels[inside], return_index=True)[1]
     gallery = inside[first]
     known = np.delete(inside, first)
-    between_cosine = np.flatnonzero(~enrolled[labels])
-    if not len(gallery) or not len(between_cosine):
+    unknown = np.flatnonzero(~enrolled[labels])
+    if not len(gallery) or not len(unknown):
         raise LabelError(
-            f"got {len(several)} identities of two points or more, expected at least 2 and others "
-            "beside them; give more identities"
+            f"got {len(several)} identities of two points or more, expected at least 2, and other "
+            "identities; give more identities"
         )
-    return gallery, known, between_cosine
+    return gallery, known, unknown
 
 
 def _best_match(
     features: FloatArray, gallery: IntArray, probes: IntArray
 ) -> tuple[FloatArray, IntArray]:
-    """Highest cosine of each probe with the gallery, and whose it is."""
+    """Highest cosine of each probe with the gallery, and the place of that gallery point."""
     best = np.empty(len(probes), np.float32)
     nearest = np.empty(len(probes), np.int64)
     for rows in row_blocks(len(probes), len(gallery)):

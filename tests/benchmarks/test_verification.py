@@ -3,8 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
+from benchmarks.verification import fnir_at, fnmr_at, score_verification, split_gallery
 from hilander.errors import LabelError, SettingError
-from hilander.metrics.verification import fnir_at, fnmr_at, score_verification, split_gallery
 from hilander.synthetic.identities import make_identities
 
 
@@ -70,7 +70,7 @@ def test_a_stricter_rate_never_has_a_lower_error() -> None:
     assert errors == sorted(errors)
 
 
-def test_gallery_probes_and_strangers_share_no_point_and_strangers_no_identity() -> None:
+def test_gallery_and_probes_are_disjoint_and_unknown_probes_have_other_identities() -> None:
     labels = np.repeat(np.arange(10), [1, 2, 3, 4, 5, 6, 7, 8, 9, 1])
     gallery, known, between_cosine = split_gallery(labels, seed=3)
     assert sorted([*gallery, *known, *between_cosine]) == list(range(len(labels)))
@@ -79,7 +79,7 @@ def test_gallery_probes_and_strangers_share_no_point_and_strangers_no_identity()
     assert not set(labels[between_cosine]) & set(labels[gallery])
 
 
-def test_what_cannot_be_measured_is_refused() -> None:
+def test_rates_and_labels_that_cannot_be_measured_are_refused() -> None:
     features, labels = make_identities(n_identities=3, size=4, seed=0)
     with pytest.raises(SettingError, match="fmr=0"):
         fnmr_at(features, labels, 0)
