@@ -19,10 +19,10 @@ INK, FAINT, FILL, EDGE = "#1c2330", "#5b6575", "#eef2f8", "#c3ccda"
 
 
 def read_layers() -> list[str]:
-    """The layers of the contract, from top to bottom."""
+    """The layers of the whole package, from top to bottom."""
     with open(ROOT / "pyproject.toml", "rb") as stream:
         contracts = tomllib.load(stream)["tool"]["importlinter"]["contracts"]
-    return next(list(one["layers"]) for one in contracts if one["type"] == "layers")
+    return next(list(one["layers"]) for one in contracts if one.get("containers") == ["hilander"])
 
 
 def describe_layer(name: str) -> str:
