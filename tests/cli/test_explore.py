@@ -1,11 +1,8 @@
 """The command `hilander explore`."""
 
-import socket
-
 import pytest
 
 from hilander.cli.main import explore, main, make_parser
-from hilander.errors import SettingError
 from hilander.explorer.api import listening as listening_module
 from tests.explorer.serving import Client
 from tests.explorer.small_runs import N_POINTS, write_run
@@ -81,17 +78,6 @@ def test_options_that_cannot_be_used_end_the_command(
 def test_a_missing_folder_ends_the_command(tmp_path, served):
     assert main(["explore", str(tmp_path / "nowhere")]) == 2
     assert served == []
-
-
-def test_a_taken_port_is_an_error_or_is_replaced_by_a_free_one():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        with pytest.raises(SettingError, match="--port"):
-            listening_module.bind("127.0.0.1", port, exact=True)
-        with listening_module.bind("127.0.0.1", port, exact=False) as other:
-            assert other.getsockname()[1] != port
 
 
 def test_loopback_is_the_default():

@@ -126,15 +126,15 @@ class ImageFolder:
         cached = self.cache / key[:2] / f"{key}.png" if self.cache is not None else None
         if cached is not None and cached.is_file():
             return cached.read_bytes()
-        made = make_thumbnail(source)
-        if made is not None and cached is not None:
+        thumbnail = make_thumbnail(source)
+        if thumbnail is not None and cached is not None:
             try:
                 cached.parent.mkdir(parents=True, exist_ok=True)
                 with write_atomically(cached) as temporary:
-                    temporary.write_bytes(made)
+                    temporary.write_bytes(thumbnail)
             except (OSError, OutputError):
                 pass  # on a full or read-only disk the thumbnail is made again each time
-        return made
+        return thumbnail
 
     def as_array(self) -> npt.NDArray[np.uint8] | None:
         """Return None: the files have different sizes."""

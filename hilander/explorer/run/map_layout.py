@@ -127,12 +127,14 @@ def place_in_subprocess(features: FloatArray) -> tuple[str, FloatArray]:
     return placed or ("pca", fit_square(project_on_principal_axes(features, 2)))
 
 
-def place_features(features: FloatArray) -> tuple[str, FloatArray]:
+def place_features(features: FloatArray, n_landmarks: int = _LANDMARKS) -> tuple[str, FloatArray]:
     """Place features on a plane.
 
     Parameters
     ----------
     features : ndarray of shape (n, dim)
+    n_landmarks : int
+        Number of rows that t-SNE places; the others are interpolated.
 
     Returns
     -------
@@ -150,7 +152,7 @@ def place_features(features: FloatArray) -> tuple[str, FloatArray]:
     else:
         return "umap", fit_square(umap.UMAP(random_state=0).fit_transform(features))
     rng = np.random.default_rng(0)
-    chosen = np.sort(rng.choice(len(features), min(_LANDMARKS, len(features)), replace=False))
+    chosen = np.sort(rng.choice(len(features), min(n_landmarks, len(features)), replace=False))
     landmarks = _run_tsne(project_on_principal_axes(features, _TSNE_AXES)[chosen])
     if len(chosen) == len(features):
         return "tsne", fit_square(landmarks)

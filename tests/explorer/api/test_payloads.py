@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from hilander.errors import HiLanderError, LevelError, SettingError
-from hilander.explorer.api.exports import encode_columns
 from hilander.explorer.api.payloads import comparing, overview, points, reviewing
 from hilander.explorer.api.payloads.clusters import (
     ClusterQuery,
@@ -219,18 +218,3 @@ def test_a_run_compared_with_itself_is_identical(run_folder):
     for wrong in ("run:nowhere", "level:77", "level:", "x", "run:../.."):
         with pytest.raises(HiLanderError):
             comparing.compare_partitions(explorer, wrong)
-
-
-@pytest.mark.parametrize("level", ["7", "-1", "", "reviewe", "²", "9" * 40])
-def test_an_unknown_level_is_an_error(explorer, level):
-    with pytest.raises(LevelError, match="does not exist"):
-        explorer.grouping(level)
-
-
-def test_exported_text_is_never_a_formula():
-    columns = {"a": ["=1+1", "+x", "-5", "@y", "plain", "-x", "1"], "n": [1, 2, -3, 4, 5, 6, 7]}
-    lines = encode_columns(columns, "csv").decode().splitlines()
-    assert lines[1:] == ["'=1+1,1", "'+x,2", "-5,-3", "'@y,4", "plain,5", "'-x,6", "1,7"]
-    assert json.loads(encode_columns(columns, "json"))[0] == {"a": "=1+1", "n": 1}
-    with pytest.raises(SettingError):
-        encode_columns(columns, "xlsx")

@@ -1,4 +1,4 @@
-"""The server only answers its own page."""
+"""The server (app, routes, access checks) only answers its own page."""
 
 import json
 import os

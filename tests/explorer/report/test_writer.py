@@ -1,4 +1,4 @@
-"""The report of a run."""
+"""The report of a run, as HTML and as Markdown: facts, layout, colours, writer."""
 
 import re
 

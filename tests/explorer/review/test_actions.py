@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from hilander.errors import HiLanderError, SettingError
-from hilander.explorer.partition.parts import find_parts, find_subtree_rows
-from hilander.explorer.review.queue import find_separated_groups, is_open
+from hilander.explorer.partition.parts import find_parts
 from hilander.explorer.session.opening import open_explorer
 
 
@@ -21,40 +20,6 @@ def several_parts(explorer):
         if len(parts) > 1 and at >= 0:
             return group, at, parts
     pytest.fail("the run has no cluster of several parts")
-
-
-def test_parts_are_disjoint_and_cover_the_cluster_at_every_level(explorer):
-    grouping = explorer.reviewed()
-    for group in range(grouping.n_groups):
-        for at in range(-1, grouping.level):
-            found, parts = find_parts(grouping, group, at)
-            rows = np.concatenate([part.rows for part in parts])
-            assert found == at
-            assert sorted(rows) == sorted(grouping.rows_of(group))
-            sizes = [len(part.rows) for part in parts]
-            assert sizes == sorted(sizes, reverse=True)
-            if at < 0:
-                continue
-            # Each part but one is linked to another part.
-            assert sum(part.linkage is None for part in parts) == 1
-            numbers = {part.number for part in parts}
-            assert all(part.joined_to in numbers for part in parts if part.linkage is not None)
-
-
-def test_subtree_rows_are_those_whose_links_lead_to_the_node(explorer):
-    run = explorer.run
-    parent, _ = run.hierarchy.parents(1)
-    below = run.nested.tables[0]
-    for node in range(len(parent)):
-        inside = set(find_subtree_rows(run, 1, node).tolist())
-        expected = set()
-        for other in range(len(parent)):
-            up = other
-            while up != node and parent[up] != up:
-                up = parent[up]
-            if up == node:
-                expected |= set(np.flatnonzero(below.labels == other).tolist())
-        assert inside == expected
 
 
 def test_a_split_adds_a_cluster_and_a_cannot_link(explorer):
@@ -106,41 +71,6 @@ def test_every_action_can_be_undone_and_redone(explorer):
         explorer.act("redo", {})
 
 
-@pytest.mark.parametrize("verdict", ["same", "different", "skip"])
-@pytest.mark.parametrize("kind", ["merge", "pair"])
-def test_an_answer_closes_its_question_and_is_applied(explorer, kind, verdict):
-    question = (explorer.merges if kind == "merge" else explorer.pairs)[0]
-    state = explorer.review.state
-    assert is_open(question, state, find_separated_groups(state))
-    explorer.act("answer", {"key": question.key, "verdict": verdict})
-    state = explorer.review.state
-    assert not is_open(question, state, find_separated_groups(state))
-    together = state.labels[question.a] == state.labels[question.b]
-    were_together = kind == "merge"
-    assert together == {"same": True, "different": False, "skip": were_together}[verdict]
-    pair = (min(question.a, question.b), max(question.a, question.b))
-    must, cannot = state.constraints()
-    assert must == ([pair] if verdict == "same" else [])
-    assert cannot == ([pair] if verdict == "different" else [])
-
-
-def test_questions_are_sorted_by_weight(explorer):
-    for queue in (explorer.merges, explorer.pairs):
-        assert len(queue) > 3
-        weights = [question.weight for question in queue]
-        assert weights == sorted(weights, reverse=True)
-
-
-@pytest.mark.parametrize(
-    "key", ["", "merge", "merge-1", "merge-1--2", "merge-99-0", "pair-1-1", "pair-0-99999", "x-1-2",
-            "merge-٣-1", "pair-1-2-3"]
-)  # fmt: skip
-def test_an_unknown_key_is_refused(explorer, key):
-    with pytest.raises(SettingError):
-        explorer.act("answer", {"key": key, "verdict": "same"})
-    assert explorer.review.log == []
-
-
 @pytest.mark.parametrize(
     ("kind", "body"),
     [
@@ -166,37 +96,3 @@ def test_an_invalid_request_writes_nothing(explorer, kind, body):
         explorer.act(kind, body)
     assert explorer.review.log == []
     assert reopen(explorer).review.log == []
-
-
-def test_two_explorers_of_one_run_see_each_others_actions(explorer):
-    other = reopen(explorer)
-    explorer.act("name", {"group": 0, "name": "first"})
-    other.act("name", {"group": 1, "name": "second"})
-    explorer.act("junk", {"group": 2, "junk": True})
-    assert explorer.review.state.names == {0: "first", 1: "second"}
-    assert [event.kind for event in reopen(explorer).review.done] == ["name", "name", "junk"]
-
-
-def test_sizes_and_peaks_of_reviewed_clusters_agree_with_their_members(explorer):
-    rng = np.random.default_rng(1)
-    for _ in range(25):
-        groups = np.unique(explorer.review.state.labels)
-        rows = rng.choice(explorer.run.n_points, 4, replace=False).tolist()
-        try:
-            if rng.random() < 0.5:
-                explorer.act("merge", {"groups": rng.choice(groups, 2, replace=False).tolist()})
-            else:
-                explorer.act("move", {"rows": rows})
-        except SettingError:
-            continue
-        grouping = explorer.reviewed()
-        counted = np.bincount(grouping.labels, minlength=grouping.n_groups)
-        np.testing.assert_array_equal(grouping.sizes, counted)
-        alive = np.flatnonzero(grouping.alive)
-        np.testing.assert_array_equal(grouping.labels[grouping.peaks[alive]], alive)
-        for group in alive.tolist():
-            members = grouping.members(group)
-            assert sorted(members) == sorted(np.flatnonzero(grouping.labels == group))
-            assert members[0] == grouping.peaks[group]
-            density = explorer.run.hierarchy.density[members[1:]]
-            assert (np.diff(density) <= 0).all()

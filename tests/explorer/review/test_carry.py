@@ -1,13 +1,10 @@
 """A review is carried over to a new clustering."""
 
 import numpy as np
-import pytest
 
-from hilander.errors import SettingError
 from hilander.explorer.review.carry import carry_over
 from hilander.explorer.review_log.state import Event, ReviewState
 from hilander.explorer.review_log.store import Base
-from hilander.explorer.session.opening import open_explorer
 
 IDS = [f"i{row}" for row in range(12)]
 OLD = np.repeat([0, 1, 2, 3], 3)
@@ -105,41 +102,3 @@ def test_missing_items_are_conflicts():
     result, state = carried(OLD, decision, named(2, "cy"), new_ids=new_ids)
     assert sorted(conflict["kind"] for conflict in result.conflicts) == ["lost", "lost"]
     assert state.names == {}
-
-
-def test_a_rewritten_run_keeps_its_review(make_run):
-    folder = make_run("run", seed=1)
-    first = open_explorer(folder)
-    largest = int(first.reviewed().order("size")[0])
-    first.act("name", {"group": largest, "name": "the largest"})
-    pair = first.pairs[0]
-    first.act("answer", {"key": pair.key, "verdict": "same"})
-    ids = first.run.items.ids_of(np.array([pair.a, pair.b]))
-    members = set(first.run.items.ids_of(first.reviewed().rows_of(largest)))
-    first.store.close()
-
-    make_run("run", seed=1, p_tau=0.75)
-    second = open_explorer(folder)
-    assert second.run.fingerprint != first.run.fingerprint
-    rows = [second.run.items.row_by_id[name] for name in ids]
-    labels = second.review.state.labels
-    assert labels[rows[0]] == labels[rows[1]]
-    ((group, name),) = second.review.state.names.items()
-    assert name == "the largest"
-    now = set(second.run.items.ids_of(second.reviewed().rows_of(group)))
-    assert len(now & members) * 2 >= len(members)
-    with pytest.raises(SettingError, match="nothing to undo"):
-        second.act("undo", {})
-    # Opened again it is the same run, so nothing is carried over twice.
-    again = open_explorer(folder)
-    assert [event.seq for event in again.review.log] == [event.seq for event in second.review.log]
-
-
-def test_a_review_is_imported_from_another_run(make_run):
-    first = open_explorer(make_run("one", seed=1))
-    first.act("name", {"group": 0, "name": "zero"})
-    second = open_explorer(make_run("two", seed=1, p_tau=0.8))
-    second.import_review(first.store)
-    assert list(second.review.state.names.values()) == ["zero"]
-    with pytest.raises(SettingError, match="has a review already"):
-        second.import_review(first.store)

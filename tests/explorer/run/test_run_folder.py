@@ -8,33 +8,8 @@ import pytest
 
 from hilander.errors import FileFormatError, SettingError
 from hilander.explorer.run.images import NoImages, ThumbnailArray
-from hilander.explorer.run.mapped_npz import map_npz
 from hilander.explorer.run.run_folder import Attachments, open_run
 from hilander.io.writing import read_json
-
-
-def test_an_uncompressed_npz_is_mapped_and_a_compressed_one_read(tmp_path):
-    rng = np.random.default_rng(0)
-    arrays = {
-        "a": rng.normal(size=(7, 3)).astype(np.float32),
-        "b/c": np.arange(5),
-        "none": np.empty((0, 4)),
-        "one": np.array(3),
-        "f": np.asfortranarray(rng.normal(size=(4, 6))),
-    }
-    for save in (np.savez, np.savez_compressed):
-        save(tmp_path / "x.npz", **arrays)
-        found = map_npz(tmp_path / "x.npz")
-        assert set(found) == set(arrays)
-        for name, array in arrays.items():
-            np.testing.assert_array_equal(found[name], array)
-        assert isinstance(found["a"], np.memmap) == (save is np.savez)
-
-
-def test_python_objects_in_an_npz_are_refused(tmp_path):
-    np.savez(tmp_path / "x.npz", a=np.array([{}], dtype=object))
-    with pytest.raises(FileFormatError, match="damaged"):
-        map_npz(tmp_path / "x.npz")
 
 
 def test_a_run_without_optional_files_opens(make_run):
@@ -109,10 +84,3 @@ def test_the_fingerprint_depends_on_the_clustering_alone(make_run, tmp_path):
     (copied / "run.json").write_text(json.dumps({**described, "more": 1}))
     assert open_run(copied).fingerprint == first.fingerprint
     assert open_run(make_run("c", seed=1, p_tau=0.9)).fingerprint != first.fingerprint
-
-
-def test_exact_ids_are_found_before_ids_that_contain_the_text(run_folder):
-    items = open_run(run_folder).items
-    assert items.find("item-0012", 5) == [12]
-    assert items.find("ITEM-001", 3) == [10, 11, 12]
-    assert items.find("nothing", 3) == []

@@ -100,7 +100,7 @@ def _add_reading(router: APIRouter, explorer: Explorer) -> None:
 
     @router.get("/export/labels", response_class=Response)
     def read_labels(format: Format = "csv") -> Response:
-        """The corrected labelling: id, cluster (-1 for junk), name."""
+        """The corrected labels: id, cluster (-1 for junk), name."""
         return _download(export_labels(explorer, format), "labels", format)
 
 

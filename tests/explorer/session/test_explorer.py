@@ -1,0 +1,58 @@
+"""One opened run with its review: opened twice, rewritten, or given the review of another run."""
+
+import numpy as np
+import pytest
+
+from hilander.errors import SettingError
+from hilander.explorer.session.opening import open_explorer
+
+
+def test_two_explorers_of_one_run_see_each_others_actions(explorer):
+    other = open_explorer(explorer.run.folder)
+    explorer.act("name", {"group": 0, "name": "first"})
+    other.act("name", {"group": 1, "name": "second"})
+    explorer.act("junk", {"group": 2, "junk": True})
+    assert explorer.review.state.names == {0: "first", 1: "second"}
+    assert [event.kind for event in open_explorer(explorer.run.folder).review.done] == [
+        "name",
+        "name",
+        "junk",
+    ]
+
+
+def test_a_rewritten_run_keeps_its_review(make_run):
+    folder = make_run("run", seed=1)
+    first = open_explorer(folder)
+    largest = int(first.reviewed().order("size")[0])
+    first.act("name", {"group": largest, "name": "the largest"})
+    pair = first.pairs[0]
+    first.act("answer", {"key": pair.key, "verdict": "same"})
+    ids = first.run.items.ids_of(np.array([pair.a, pair.b]))
+    members = set(first.run.items.ids_of(first.reviewed().rows_of(largest)))
+    first.store.close()
+
+    make_run("run", seed=1, p_tau=0.75)
+    second = open_explorer(folder)
+    assert second.run.fingerprint != first.run.fingerprint
+    rows = [second.run.items.row_by_id[name] for name in ids]
+    labels = second.review.state.labels
+    assert labels[rows[0]] == labels[rows[1]]
+    ((group, name),) = second.review.state.names.items()
+    assert name == "the largest"
+    now = set(second.run.items.ids_of(second.reviewed().rows_of(group)))
+    assert len(now & members) * 2 >= len(members)
+    with pytest.raises(SettingError, match="nothing to undo"):
+        second.act("undo", {})
+    # Opened again it is the same run, so nothing is carried over twice.
+    again = open_explorer(folder)
+    assert [event.seq for event in again.review.log] == [event.seq for event in second.review.log]
+
+
+def test_a_review_is_imported_from_another_run(make_run):
+    first = open_explorer(make_run("one", seed=1))
+    first.act("name", {"group": 0, "name": "zero"})
+    second = open_explorer(make_run("two", seed=1, p_tau=0.8))
+    second.import_review(first.store)
+    assert list(second.review.state.names.values()) == ["zero"]
+    with pytest.raises(SettingError, match="has a review already"):
+        second.import_review(first.store)
