@@ -1,7 +1,7 @@
-"""Members of several trained networks, gathered into one.
+"""Join members of several trained networks in one network.
 
-Members that learned from other sets are wrong in other places; their mean is worth more than that
-of as many who learned from the same.
+Members that were trained on different sets make different errors. Their mean is better than that
+of as many members trained on the same sets.
 """
 
 from __future__ import annotations
@@ -18,52 +18,54 @@ from hilander.linkage.evidence.network import (
     insert_part,
 )
 
-Hand = Sequence[tuple[int, int]]
+Choice = Sequence[tuple[int, int]]  # numbers of a network and of one of its members
 
 
-def gather_members(networks: Sequence[EvidenceNetwork], hand: Hand) -> EvidenceNetwork:
-    """One network of chosen members of some, and so for few points, if they have such.
+def gather_members(networks: Sequence[EvidenceNetwork], choice: Choice) -> EvidenceNetwork:
+    """One network of chosen members; also of the parts for small sets, if all networks have one.
 
     Parameters
     ----------
     networks : sequence of EvidenceNetwork, of one shape
-    hand : sequence of (network, member)
-        Numbers of those to take.
+    choice : sequence of (network, member)
+        Numbers of the members to take.
 
     Returns
     -------
-    network : EvidenceNetwork of len(hand) members
+    network : EvidenceNetwork of len(choice) members
     """
-    settings = replace(networks[0].settings, members=len(hand))
+    settings = replace(networks[0].settings, members=len(choice))
     gathered = EvidenceNetwork(replace(settings, small_set_points=0))
     for super_nodes in (False, True):
-        for number, look in enumerate(gathered.classifiers(super_nodes=super_nodes)):
-            theirs = [one.classifiers(super_nodes=super_nodes)[number] for one in networks]
-            gather_classifier(look, theirs, hand)
+        for stage, classifier in enumerate(gathered.classifiers(super_nodes=super_nodes)):
+            sources = [one.classifiers(super_nodes=super_nodes)[stage] for one in networks]
+            fill_classifier(classifier, sources, choice)
     small_set = [one.small_set for one in networks if one.small_set is not None]
     if len(small_set) < len(networks):
         return gathered.eval()
-    return insert_part(settings, gathered, "small_set", gather_members(small_set, hand))
+    return insert_part(settings, gathered, "small_set", gather_members(small_set, choice))
 
 
-def gather_classifier(look: EdgeClassifier, theirs: Sequence[EdgeClassifier], hand: Hand) -> None:
-    """Fill a look with members of others.
+def fill_classifier(
+    classifier: EdgeClassifier, sources: Sequence[EdgeClassifier], choice: Choice
+) -> None:
+    """Copy members of several classifiers into one, in place.
 
-    A member's first layer is moved from the standards of its own look to those of the first, so
-    that it says what it said. Only evidence beyond the farthest that counts may be cut elsewhere.
+    All members get the scaling of the first source. The first layer of a member is changed so that
+    its logits stay equal, except for features that one of the scalings clips.
     """
-    centre, scale = theirs[0].centre, theirs[0].scale
-    look.set_scaling(centre.clone(), scale.clone())
+    centre, scale = sources[0].centre, sources[0].scale
+    classifier.set_scaling(centre.clone(), scale.clone())
     with torch.no_grad():
-        for at, (number, member) in enumerate(hand):
-            own = theirs[number]
-            for mine, layer in zip(layers_of(look), layers_of(own), strict=True):
-                mine.weight[at], mine.bias[at] = layer.weight[member], layer.bias[member]
-            first = layers_of(look)[0]
-            first.bias[at] += ((centre - own.centre) / own.scale) @ first.weight[at]
-            first.weight[at] *= (scale / own.scale)[:, None]
+        for at, (number, member) in enumerate(choice):
+            source = sources[number]
+            for target, layer in zip(linear_layers(classifier), linear_layers(source), strict=True):
+                target.weight[at], target.bias[at] = layer.weight[member], layer.bias[member]
+            first = linear_layers(classifier)[0]
+            first.bias[at] += ((centre - source.centre) / source.scale) @ first.weight[at]
+            first.weight[at] *= (scale / source.scale)[:, None]
 
 
-def layers_of(look: EdgeClassifier) -> list[EnsembleLinear]:
-    """The linear layers of a look, in order."""
-    return [layer for layer in look.modules() if isinstance(layer, EnsembleLinear)]
+def linear_layers(classifier: EdgeClassifier) -> list[EnsembleLinear]:
+    """The linear layers of a classifier, in order."""
+    return [layer for layer in classifier.modules() if isinstance(layer, EnsembleLinear)]

@@ -1,7 +1,8 @@
-"""Networks on disk: safetensors for the numbers, JSON for everything else."""
+"""Networks on disk: safetensors for the numbers, JSON for the rest."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,34 +17,59 @@ from hilander.linkage.evidence.network import (
     EvidenceSettings,
     rename_old_weight,
 )
+from hilander.linkage.evidence.registry import schema_hash
 from hilander.linkage.paper.lander import Lander
 from hilander.linkage.paper.settings import NetworkSettings
 
 WEIGHTS_FILE = "weights.safetensors"
-PRETRAINED = Path(__file__).parent / "pretrained"  # the model that comes with the package
 DESCRIPTION_FILE = "model.json"
 MODEL_KIND = "model"
+PRETRAINED = Path(__file__).parent / "pretrained"  # the model that comes with the package
 Network = Lander | EvidenceNetwork
-# Kind in a model's description -> network, and its settings.
-NETWORKS: dict[Any, tuple[Any, Any]] = {
-    "lander": (Lander, NetworkSettings),
-    "evidence": (EvidenceNetwork, EvidenceSettings),
-}
 _NETWORK = "network/"
 _ARRAY = "array/"
+_SCHEMA = "edge_features"  # key of the schema hash among the settings of a network
+
+
+@dataclass(frozen=True)
+class NetworkKind:
+    """One kind of network that a model may have.
+
+    Parameters
+    ----------
+    network : type
+        Built from its settings.
+    settings : type
+        Has `to_dict` and `from_dict`.
+    schema : callable () -> str, optional
+        Hash of the inputs that the weights depend on.
+    rename_weight : callable str -> str
+        Present name of a weight of an earlier version.
+    """
+
+    network: type[Network]
+    settings: type[NetworkSettings] | type[EvidenceSettings]
+    schema: Callable[[], str] | None = None
+    rename_weight: Callable[[str], str] = str
+
+
+NETWORKS: dict[str, NetworkKind] = {
+    "lander": NetworkKind(Lander, NetworkSettings),
+    "evidence": NetworkKind(EvidenceNetwork, EvidenceSettings, schema_hash, rename_old_weight),
+}
 
 
 @dataclass(frozen=True, eq=False)
 class StoredNetwork:
-    """A network with what belongs to it.
+    """A network and what is stored with it.
 
     Parameters
     ----------
     network : Lander or EvidenceNetwork
     arrays : dict of str to ndarray
-        Numbers beside the weights, such as the mean that centring takes away.
+        Numbers besides the weights, such as the mean that centring subtracts.
     description : dict
-        Plain values for JSON. The network's settings are added under "network".
+        Plain values for JSON. `describe_network` of the network is added as "network".
     """
 
     network: Network
@@ -58,12 +84,18 @@ def write_network(stored: StoredNetwork, folder: Path) -> None:
     weights = stored.network.state_dict()
     tensors = {_NETWORK + key: value.detach().cpu().numpy() for key, value in weights.items()}
     tensors |= {_ARRAY + key: np.ascontiguousarray(value) for key, value in stored.arrays.items()}
-    # Written by Python: safetensors' own writer hides a full disk behind an error of its own.
+    # Written by Python: safetensors' writer does not report a full disk as an OSError.
     (folder / WEIGHTS_FILE).write_bytes(save(tensors))
-    kinds = {network: kind for kind, (network, _) in NETWORKS.items()}
-    settings = {"kind": kinds[type(stored.network)], **stored.network.settings.to_dict()}
-    description = stored.description | {"network": settings}
+    description = stored.description | {"network": describe_network(stored.network)}
     write_json(folder / DESCRIPTION_FILE, description)
+
+
+def describe_network(network: Network) -> dict[str, Any]:
+    """Kind, settings and schema hash of a network, as plain values for JSON."""
+    name = next(name for name, kind in NETWORKS.items() if isinstance(network, kind.network))
+    schema = NETWORKS[name].schema
+    settings = {"kind": name, **network.settings.to_dict()}
+    return settings | ({_SCHEMA: schema()} if schema is not None else {})
 
 
 def read_network(folder: Path) -> StoredNetwork:
@@ -72,7 +104,8 @@ def read_network(folder: Path) -> StoredNetwork:
     Raises
     ------
     ModelError
-        When a file is missing, damaged, or weights and settings do not fit each other.
+        A file is missing or damaged, weights and settings do not fit each other, or the weights
+        were trained on other edge features.
     """
     import torch
     from safetensors.numpy import load_file
@@ -80,7 +113,9 @@ def read_network(folder: Path) -> StoredNetwork:
     description = read_json(folder / DESCRIPTION_FILE)
     if not isinstance(description, dict) or not isinstance(description.get("network"), dict):
         raise ModelError(f"{folder / DESCRIPTION_FILE} does not describe a network; train again")
-    network = build_network(description["network"])
+    settings = description["network"]
+    network, kind = build_network(settings), NETWORKS[settings["kind"]]
+    _check_schema(folder / DESCRIPTION_FILE, settings, kind)
     path = folder / WEIGHTS_FILE
     try:
         tensors = load_file(path)
@@ -89,7 +124,7 @@ def read_network(folder: Path) -> StoredNetwork:
     except Exception as error:
         raise ModelError(f"{path} is damaged ({error}); restore it or train again") from error
     weights = {
-        rename_old_weight(key.removeprefix(_NETWORK)): torch.from_numpy(value)
+        kind.rename_weight(key.removeprefix(_NETWORK)): torch.from_numpy(value)
         for key, value in tensors.items()
         if key.startswith(_NETWORK)
     }
@@ -106,17 +141,31 @@ def read_network(folder: Path) -> StoredNetwork:
 
 
 def build_network(settings: dict[str, Any]) -> Network:
-    """A network with the settings that `write_network` described."""
-    values = {name: value for name, value in settings.items() if name != "kind"}
-    kind = settings.get("kind")
-    if kind not in NETWORKS:
+    """A network with the settings that `describe_network` gave; its weights are random."""
+    values = {name: value for name, value in settings.items() if name not in ("kind", _SCHEMA)}
+    name = settings.get("kind")
+    if name not in NETWORKS:
         known = " and ".join(NETWORKS)
-        raise ModelError(f"the model is of kind {kind!r}, this version knows {known}")
-    network, shape = NETWORKS[kind]
-    built: Network = network(shape.from_dict(values))
+        raise ModelError(f"the model is of kind {name!r}, this version knows {known}")
+    kind: Any = NETWORKS[name]
+    built: Network = kind.network(kind.settings.from_dict(values))
     return built
 
 
 def as_evidence_network(network: Network) -> EvidenceNetwork | None:
     """The network itself if it is of the default method, else None."""
     return network if isinstance(network, EvidenceNetwork) else None
+
+
+def _check_schema(path: Path, settings: dict[str, Any], kind: NetworkKind) -> None:
+    """Refuse weights that were trained on other edge features.
+
+    Models of version 0.1 have no hash. Their edge features are those of the first schema.
+    """
+    expected = kind.schema() if kind.schema is not None else None
+    found = settings.get(_SCHEMA, expected)
+    if found != expected:
+        raise ModelError(
+            f"{path}: the weights were trained on other edge features (schema {found}, this "
+            f"version has {expected}); train again, or use the version of hilander that wrote it"
+        )

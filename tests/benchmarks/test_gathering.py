@@ -4,54 +4,56 @@ import torch
 from benchmarks.gathering import gather_members
 from hilander.linkage.evidence.network import EvidenceNetwork, EvidenceSettings
 
-HAND = ((0, 1), (1, 0), (1, 2), (2, 2))
+CHOICE = ((0, 1), (1, 0), (1, 2), (2, 2))
 
 
 def make_networks(settings):
-    """Networks of chance weights, each with standards of its own in each look."""
+    """Networks of random weights; each classifier has its own scaling."""
     torch.manual_seed(0)
     networks = [EvidenceNetwork(settings).eval() for _ in range(3)]
-    for network in networks:
-        for one in [network] + ([network.few] if network.few is not None else []):
-            for super_nodes in (False, True):
-                for look in one.classifiers(super_nodes=super_nodes):
-                    width = len(look.centre)
-                    look.set_scaling(torch.randn(width) / 4, 0.5 + torch.rand(width))
+    parts = [part for one in networks for part in (one, one.small_set) if part is not None]
+    for part in parts:
+        for super_nodes in (False, True):
+            for classifier in part.classifiers(super_nodes=super_nodes):
+                width = len(classifier.centre)
+                classifier.set_scaling(torch.randn(width) / 4, 0.5 + torch.rand(width))
     return networks
 
 
 @pytest.mark.parametrize("super_nodes", [False, True])
-@pytest.mark.parametrize("number", [0, 1])
-@pytest.mark.parametrize("few", [False, True])
-def test_gathered_members_say_what_they_said_in_their_own_networks(super_nodes, number, few):
+@pytest.mark.parametrize("stage", [0, 1])
+@pytest.mark.parametrize("small_set", [False, True])
+def test_gathered_members_have_the_logits_of_their_own_networks(super_nodes, stage, small_set):
     shape = EvidenceSettings(hidden=8, members=3, small_set_points=100, set_context=True)
     networks = make_networks(shape)
-    gathered = gather_members(networks, HAND)
-    assert gathered.settings.members == len(HAND)
+    gathered = gather_members(networks, CHOICE)
+    assert gathered.settings.members == len(CHOICE)
 
-    def look_of(network):
-        part = network.suited_to(50 if few else 500)
-        assert (part is network.few) is few
-        return part.classifiers(super_nodes=super_nodes)[number]
+    def classifier_of(network):
+        part = network.for_size(50 if small_set else 500)
+        assert (part is network.small_set) is small_set
+        return part.classifiers(super_nodes=super_nodes)[stage]
 
-    look = look_of(gathered)
-    evidence = torch.randn(40, len(look.centre)) / 2
+    classifier = classifier_of(gathered)
+    features = torch.randn(40, len(classifier.centre)) / 2
     with torch.inference_mode():
-        theirs = [look_of(network).member_logits(evidence) for network in networks]
-        expected = torch.stack([theirs[at][member] for at, member in HAND])
-        torch.testing.assert_close(look.member_logits(evidence), expected, atol=1e-5, rtol=1e-5)
-        torch.testing.assert_close(look(evidence), expected.mean(dim=0), atol=1e-5, rtol=1e-5)
+        sources = [classifier_of(network).member_logits(features) for network in networks]
+        expected = torch.stack([sources[number][member] for number, member in CHOICE])
+        found = classifier.member_logits(features)
+        torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+        mean = expected.mean(dim=0)
+        torch.testing.assert_close(classifier(features), mean, atol=1e-5, rtol=1e-5)
 
 
-def test_networks_without_one_for_few_points_are_gathered_without():
+def test_networks_without_a_part_for_small_sets_are_gathered_without():
     networks = make_networks(EvidenceSettings(hidden=8, members=3))
-    assert gather_members(networks, HAND).few is None
+    assert gather_members(networks, CHOICE).small_set is None
 
 
-def test_gathering_leaves_the_networks_as_they_were():
+def test_gathering_does_not_change_the_networks():
     networks = make_networks(EvidenceSettings(hidden=8, members=3))
     before = [{k: v.clone() for k, v in one.state_dict().items()} for one in networks]
-    gather_members(networks, HAND)
+    gather_members(networks, CHOICE)
     for one, old in zip(networks, before, strict=True):
         for key, value in one.state_dict().items():
             torch.testing.assert_close(value, old[key])

@@ -5,12 +5,16 @@ import pytest
 import torch
 
 from hilander.errors import FileFormatError, HiLanderError, ModelError
+from hilander.linkage.evidence.network import EvidenceSettings
+from hilander.linkage.evidence.registry import schema_hash
+from hilander.linkage.evidence.training import make_evidence_network
 from hilander.linkage.paper.settings import NetworkSettings
 from hilander.linkage.paper.training import make_network
 from hilander.linkage.storage import (
     DESCRIPTION_FILE,
     WEIGHTS_FILE,
     StoredNetwork,
+    as_evidence_network,
     read_network,
     write_network,
 )
@@ -81,10 +85,60 @@ def test_weights_of_other_settings_are_refused(folder, change):
 
 
 @pytest.mark.parametrize("change", [{"hidden": "wide"}, {"encoder": 3}, {"new": 1}])
-def test_settings_that_mean_nothing_are_refused(folder, change):
+def test_invalid_settings_are_refused(folder, change):
     path = folder / DESCRIPTION_FILE
     description = json.loads(path.read_text())
     description["network"].update(change)
     path.write_text(json.dumps(description))
     with pytest.raises(HiLanderError):
         read_network(folder)
+
+
+# The schema of edge features.
+
+
+@pytest.fixture
+def evidence_folder(tmp_path):
+    network = make_evidence_network(EvidenceSettings(4, 2), 0)
+    write_network(StoredNetwork(network, {}, {}), tmp_path)
+    return tmp_path
+
+
+def change_network(folder, **values):
+    path = folder / DESCRIPTION_FILE
+    description = json.loads(path.read_text())
+    for name, value in values.items():
+        if value is None:
+            del description["network"][name]
+        else:
+            description["network"][name] = value
+    path.write_text(json.dumps(description))
+
+
+def test_the_schema_of_edge_features_is_written_with_the_weights(evidence_folder):
+    description = json.loads((evidence_folder / DESCRIPTION_FILE).read_text())
+    assert description["network"]["edge_features"] == schema_hash()
+    assert read_network(evidence_folder).network.settings == EvidenceSettings(4, 2)
+
+
+def test_networks_without_edge_features_have_no_schema(folder):
+    description = json.loads((folder / DESCRIPTION_FILE).read_text())
+    assert "edge_features" not in description["network"]
+
+
+def test_weights_of_another_schema_are_refused_with_what_to_do(evidence_folder):
+    change_network(evidence_folder, edge_features="0123456789abcdef")
+    message = rf"other edge features \(schema 0123456789abcdef, .*{schema_hash()}\); train again"
+    with pytest.raises(ModelError, match=message):
+        read_network(evidence_folder)
+
+
+def test_models_of_version_0_1_have_no_schema_and_are_read(evidence_folder):
+    change_network(evidence_folder, edge_features=None)
+    assert read_network(evidence_folder).network.settings == EvidenceSettings(4, 2)
+
+
+def test_only_networks_of_the_default_method_are_evidence_networks(evidence_folder):
+    network = read_network(evidence_folder).network
+    assert as_evidence_network(network) is network
+    assert as_evidence_network(make_network(NetworkSettings(6, hidden=12), 0)) is None

@@ -1,4 +1,4 @@
-"""What two nodes of an edge have in common: neighbours of both, and links to them."""
+"""What the two ends of an edge have in common: neighbours, and links to them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,24 @@ from hilander.engines.threads import open_workers
 from hilander.graph.edges import edge_matrix, find_entries, overlap_rows
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
 
-_FEW = 48  # neighbours, up to which all pairs of two lists are compared
-_HUB = 1_000  # entries of a row, from which on it is looked into and not copied for every edge
-_ENTRY_BLOCK = 2_000_000
-_ALONE = 20_000  # edges that are not worth a second thread
+_ALL_PAIRS = 48  # neighbours up to which all pairs of two lists are compared
+_HUB = 1_000  # entries of a row; a longer row is searched, not copied for every edge
+_ENTRY_BLOCK = 2_000_000  # entries of rows in a block, to bound the memory
+_SINGLE_THREAD = 20_000  # edges up to which a second thread is not worth its start
 
 
 @dataclass(frozen=True, eq=False)
 class CommonLists:
-    """How the neighbour lists of the two ends of every edge meet, each of shape (n_nodes, k).
+    """Comparison of the neighbour lists of both ends of every edge, each of shape (n_nodes, k).
 
     Parameters
     ----------
-    back : rank of i in the list of its neighbour j, from 1; 0 where it is not listed
-    shared : number of neighbours of both
-    shared_close : the same among the closest ones of both
+    back : ndarray of uint16
+        Rank of i in the list of its neighbour j, from 1; 0 where it is not listed.
+    shared : ndarray of uint16
+        Number of neighbours that both have.
+    shared_close : ndarray of uint16
+        The same among the closest neighbours of both.
     """
 
     back: npt.NDArray[np.uint16]
@@ -37,7 +40,7 @@ class CommonLists:
 
 
 def compare_lists(graph: KnnGraph, close: int) -> CommonLists:
-    """Compare the neighbour lists of the two ends of every edge.
+    """Compare the neighbour lists of both ends of every edge.
 
     Parameters
     ----------
@@ -53,13 +56,13 @@ def compare_lists(graph: KnnGraph, close: int) -> CommonLists:
         own = listed[rows]
         other = np.take(listed, graph.neighbours[rows], axis=0, mode="clip")  # (block, k, k)
         back[rows] = _rank_in(other, np.arange(rows.start, rows.stop, dtype=listed.dtype))
-        if k <= _FEW:
+        if k <= _ALL_PAIRS:
             shared[rows] = _count_common(own, other)
         shared_close[rows] = _count_common(own[:, :close], other[:, :, :close])
 
-    with open_workers(alone=listed.size <= _ALONE) as workers:
+    with open_workers(alone=listed.size <= _SINGLE_THREAD) as workers:
         workers.map(compare, edge_blocks(graph.n_nodes, k * k))
-    if k > _FEW:
+    if k > _ALL_PAIRS:
         ones = edge_matrix(graph, np.ones(listed.shape, dtype=np.float32))
         shared[:] = overlap_rows(ones, ones, graph)
     return CommonLists(back, shared, shared_close)
@@ -76,20 +79,20 @@ def rank_back(graph: KnnGraph) -> npt.NDArray[np.uint16]:
 
 
 def _small_indices(graph: KnnGraph) -> npt.NDArray[Any]:
-    """Neighbours in half the width if their number allows it: twice as many fit a cache line."""
+    """Neighbours as int32 if their number allows it: twice as many fit in a cache line."""
     small = graph.n_nodes < np.iinfo(np.int32).max
     return graph.neighbours.astype(np.int32) if small else graph.neighbours
 
 
 def _rank_in(lists: npt.NDArray[Any], node: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Where each node stands in k lists, from 1, shape (block, k); 0 where it does not."""
+    """Rank of each node in k lists, from 1, shape (block, k); 0 where it is not listed."""
     hit = lists == node[:, None, None]
     rank: npt.NDArray[Any] = np.where(hit.any(axis=2), hit.argmax(axis=2) + 1, 0)
     return rank
 
 
 def _count_common(own: npt.NDArray[Any], lists: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """How many entries of k lists are in a node's own, shape (block, k)."""
+    """Number of entries of k lists that are in a node's own list, shape (block, k)."""
     hit = np.zeros(lists.shape, dtype=bool)
     for place in range(own.shape[1]):
         hit |= lists == own[:, place, None, None]
@@ -100,8 +103,8 @@ def _count_common(own: npt.NDArray[Any], lists: npt.NDArray[Any]) -> npt.NDArray
 class CommonLinks:
     """Sums over the nodes that both ends of an edge are linked to.
 
-    A symmetric sparse matrix of links gives, for an edge (i, j) and the nodes m that both have an
-    entry for: their number, ``sum_m l_im``, ``sum_m l_jm`` and ``sum_m l_im * l_jm``.
+    ``l`` is a symmetric sparse matrix of links. For an edge (i, j) and the nodes m where both rows
+    have an entry: the number of m, ``sum_m l_im``, ``sum_m l_jm`` and ``sum_m l_im * l_jm``.
 
     Parameters
     ----------
@@ -113,23 +116,23 @@ class CommonLinks:
         links.sort_indices()
         self.links, self.graph = links, graph
         self._entries = np.diff(links.indptr)
-        # Thousands of copies of one point all name the same few neighbours. To copy the row of
-        # such a hub for each of its edges would take a square of their number.
+        # Thousands of equal points have the same few neighbours. Copies of the row of such a hub
+        # for each of its edges would take memory quadratic in their number.
         is_hub = self._entries >= _HUB
-        beside_hub = is_hub[graph.neighbours] | is_hub[:, None] if is_hub.any() else None
-        self._hub_edges = np.arange(0) if beside_hub is None else np.flatnonzero(beside_hub)
-        self._hub_sums = self._look_into(self._hub_edges)
+        at_hub = is_hub[graph.neighbours] | is_hub[:, None] if is_hub.any() else None
+        self._hub_edges = np.arange(0) if at_hub is None else np.flatnonzero(at_hub)
+        self._hub_sums = self._search_short_rows(self._hub_edges)
 
     def of(self, rows: slice) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Number, sum of i, sum of j and sum of products, each of shape (block, k)."""
         k = self.graph.k
         sums = np.zeros((4, (rows.stop - rows.start) * k), dtype=np.float32)
-        bind_points, end = np.searchsorted(self._hub_edges, [rows.start * k, rows.stop * k])
+        first, last = np.searchsorted(self._hub_edges, [rows.start * k, rows.stop * k])
         plain = np.ones(sums.shape[1], dtype=bool)
-        plain[self._hub_edges[bind_points:end] - rows.start * k] = False
+        plain[self._hub_edges[first:last] - rows.start * k] = False
         left = np.repeat(np.arange(rows.start, rows.stop), k)[plain]
         sums[:, plain] = self._compare(left, self.graph.neighbours[rows].ravel()[plain])
-        sums[:, ~plain] = self._hub_sums[:, bind_points:end]
+        sums[:, ~plain] = self._hub_sums[:, first:last]
         count, of_i, of_j, both = sums.reshape(4, -1, k)
         return count, of_i, of_j, both
 
@@ -148,8 +151,8 @@ class CommonLinks:
             ]
         ).astype(np.float32)
 
-    def _look_into(self, edges: IntArray) -> FloatArray:
-        """The four sums of edges at hubs, shape (4, n_edges), by the entries of the shorter row."""
+    def _search_short_rows(self, edges: IntArray) -> FloatArray:
+        """The four sums of edges at hubs, shape (4, n_edges), from the entries of the shorter row."""
         sums = np.zeros((4, len(edges)), dtype=np.float32)
         left, right = edges // self.graph.k, self.graph.neighbours.ravel()[edges]
         swap = self._entries[left] > self._entries[right]
@@ -172,5 +175,5 @@ class CommonLinks:
 def _ones_like(matrix: csr_matrix) -> csr_matrix:
     """The same entries, all 1."""
     ones = csr_matrix((np.ones_like(matrix.data), matrix.indices, matrix.indptr), matrix.shape)
-    ones.has_canonical_format = True  # as the matrix is: spares a look at every entry
+    ones.has_canonical_format = True  # like the matrix; saves a check of every entry
     return ones

@@ -1,8 +1,8 @@
-"""The evidence network: linkage from what can be seen of an edge, not from raw embeddings.
+"""The evidence network: linkage from edge features, not from raw embeddings.
 
-Each edge is looked at twice. The first look sees its evidence alone; the second sees the same
-evidence and what the first look said about the edges around it. Points and super-nodes have
-weights of their own, for super-nodes show more.
+Every edge is classified in two stages. The first stage sees the features of the edge alone. The
+second sees the same features and the probabilities of the first stage around the edge. Points and
+super-nodes have separate classifiers, because super-nodes have more features.
 """
 
 from __future__ import annotations
@@ -22,24 +22,19 @@ from hilander.errors import ModelError, SettingError
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
 from hilander.learning.device import one_thread, run_blocks
 from hilander.linkage.evidence.edge_features import (
-    SECOND_STAGE,
     EdgeFeatures,
     SecondStageFeatures,
-    n_edge_features,
-    second_stage_features,
+    compute_context,
+    select_context_inputs,
 )
-from hilander.linkage.evidence.set_context import (
-    CONTEXT,
-    N_CONTEXT_INPUTS,
-    add_context,
-    describe_context,
-    take_context_inputs,
-)
+from hilander.linkage.evidence.registry import context_inputs, features_of, n_edge_features
+from hilander.linkage.evidence.set_context import add_context
 
-_EDGE_BLOCK = 8_192  # the layers of a member for so many edges stay in the processor's cache
-_NUMBERS_PER_EDGE = 128  # evidence and layers, which a block shall hold in the cache
-_FARTHEST = 6.0  # standard deviations beyond which evidence says no more
-# Names of settings and parts in models of version 0.1.
+_EDGE_BLOCK = 8_192  # edges at a time: the layers of one member stay in the processor's cache
+_NUMBERS_PER_EDGE = 128  # features and layers of an edge, which a block has to hold in the cache
+_LARGEST_DEVIATION = 6.0  # standard deviations; a feature farther from its mean is set to this
+_CERTAIN = 10.0  # logit of a classifier that rejects every edge: a probability of 5e-5
+# Names of settings and of parts of the network in models of version 0.1.
 _OLD_NAMES = {
     "beside_others": "relative_sizes",
     "few_points": "small_set_points",
@@ -47,7 +42,6 @@ _OLD_NAMES = {
     "adviser": "prior",
 }
 _OLD_PARTS = {"few": "small_set", "adviser": "prior"}
-_CERTAIN = 10.0  # a logit that leaves no doubt
 
 
 @dataclass(frozen=True)
@@ -59,21 +53,22 @@ class EvidenceSettings:
     hidden : int
         Width of the two hidden layers of each member.
     members : int
-        Small networks in each look, whose logits are averaged. Where the data are unlike the
-        training set they disagree, and their mean is more careful than any one of them.
-    beside_others : bool
-        Whether super-nodes show their sizes beside those of all others. It takes many sets of many
-        sizes to learn what that says; from one labelled set its own sizes would be learnt.
-    few_points : int
-        Sets of up to so many points are judged by a network of their own; 0 for none. What near
-        means differs between sets of dozens and of thousands, if they are of many embedders.
-    in_context : bool
-        Whether the second look at super-nodes sees what the edges of the whole set look like. It
-        takes many sets to learn what that says, and many points to show it.
-    adviser : EvidenceSettings, optional
-        The shape of another trained network, whose log-odds are weighed with those of this one.
+        Small networks in each edge classifier, whose logits are averaged. They disagree where the
+        data differ from the training set, and their mean is then less certain than each of them.
+    relative_sizes : bool
+        Use the features of the group "relative size". They need training on many sets of different
+        sizes; from one labelled set the network would learn the sizes of that set.
+    small_set_points : int
+        Sets of up to this many points have a network of their own; 0 for none. What a near
+        neighbour means differs between sets of dozens and of thousands of points.
+    set_context : bool
+        Use the features of the group "set context" in the second stage of super-nodes. They need
+        training on many sets.
+    prior : EvidenceSettings, optional
+        The shape of a prior model: a second trained network whose log-odds are averaged with those
+        of this one.
     own_weight : float
-        What those of this one weigh, from 0 to 1; the adviser's weigh the rest.
+        Weight of this network's log-odds in that average, in [0, 1]; the prior model has the rest.
     """
 
     hidden: int = 32
@@ -94,18 +89,18 @@ class EvidenceSettings:
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < least:
                 raise SettingError(f"{name}={value!r} must be a whole number >= {least}")
-            object.__setattr__(self, name, int(value))  # a numpy integer has no place in JSON
+            object.__setattr__(self, name, int(value))  # JSON cannot hold a numpy integer
 
     def for_small_sets(self) -> EvidenceSettings:
-        """The shape of the network for few points, whose edges are no context for each other."""
+        """The shape of the network for small sets, which have too few edges for a set context."""
         return replace(self.alone(), small_set_points=0, set_context=False)
 
     def alone(self) -> EvidenceSettings:
-        """The same shape without an adviser."""
+        """The same shape without a prior model."""
         return replace(self, prior=None, own_weight=1.0)
 
     def is_shaped(self, other: EvidenceSettings) -> bool:
-        """Whether layers are as wide and as many; what super-nodes show may differ."""
+        """Whether width and number of members are equal; the features may differ."""
         return (self.hidden, self.members) == (other.hidden, other.members)
 
     def to_dict(self) -> dict[str, Any]:
@@ -114,7 +109,7 @@ class EvidenceSettings:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> EvidenceSettings:
-        """Rebuild settings from `to_dict`."""
+        """Rebuild settings from `to_dict`, also of version 0.1."""
         values = {_OLD_NAMES.get(name, name): value for name, value in values.items()}
         known = {field.name for field in fields(cls)}
         if not {"hidden", "members"} <= set(values) <= known:  # early versions had these two
@@ -124,7 +119,7 @@ class EvidenceSettings:
 
 
 class EnsembleLinear(nn.Module):
-    """One linear layer for each member of a look, all in one product.
+    """One linear layer for each member of a classifier, all in one product.
 
     Parameters
     ----------
@@ -147,12 +142,12 @@ class EnsembleLinear(nn.Module):
 
 
 class EdgeClassifier(nn.Module):
-    """A few small networks on standardised evidence: one logit for each edge, their mean.
+    """An ensemble of small networks on standardised edge features; its logit is their mean.
 
     Parameters
     ----------
     width : int
-        Columns of the evidence.
+        Number of edge features.
     settings : EvidenceSettings
     """
 
@@ -168,27 +163,28 @@ class EdgeClassifier(nn.Module):
         )  # fmt: skip
         self.last = EnsembleLinear(members, hidden, 1)
 
-    def forward(self, evidence: Tensor) -> Tensor:
-        """Logits of shape (n_edges,) from evidence of shape (n_edges, width)."""
-        standard = self._standardise(evidence)
-        # One member after the other: its layers stay in the cache, which those of all would not.
-        logits = [self._ask(member, standard) for member in range(self.members)]
+    def forward(self, edge_features: Tensor) -> Tensor:
+        """Logits of shape (n_edges,) from edge features of shape (n_edges, width)."""
+        standard = self._standardise(edge_features)
+        # One member after another: its layers fit in the cache, those of all members do not.
+        logits = [self._score_member(member, standard) for member in range(self.members)]
         return torch.stack(logits).mean(dim=0)
 
-    def member_logits(self, evidence: Tensor) -> Tensor:
+    def member_logits(self, edge_features: Tensor) -> Tensor:
         """Logits of each member, shape (members, n_edges).
 
-        Evidence has shape (n_edges, width), or (members, n_edges, width) where each member is
-        asked about edges of its own.
+        Edge features have shape (n_edges, width), or (members, n_edges, width) if each member has
+        its own edges.
         """
-        hidden = self.layers(self._standardise(evidence).expand(self.members, -1, -1))
+        hidden = self.layers(self._standardise(edge_features).expand(self.members, -1, -1))
         logits: Tensor = self.last(hidden).squeeze(-1)
         return logits
 
-    def _standardise(self, evidence: Tensor) -> Tensor:
-        return ((evidence - self.centre) / self.scale).clamp(-_FARTHEST, _FARTHEST)
+    def _standardise(self, edge_features: Tensor) -> Tensor:
+        standard = (edge_features - self.centre) / self.scale
+        return standard.clamp(-_LARGEST_DEVIATION, _LARGEST_DEVIATION)
 
-    def _ask(self, member: int, standard: Tensor) -> Tensor:
+    def _score_member(self, member: int, standard: Tensor) -> Tensor:
         """Logits of one member, shape (n_edges,)."""
         x = standard
         for layer in self.layers:
@@ -196,33 +192,33 @@ class EdgeClassifier(nn.Module):
         return self.last.of(member, x).squeeze(-1)
 
     def set_scaling(self, centre: Tensor, scale: Tensor) -> None:
-        """Take the mean and spread of the training evidence, each of shape (width,)."""
+        """Set mean and standard deviation of the edge features, each of shape (width,)."""
         self.centre = centre
         self.scale = scale
 
     def reject_all(self) -> None:
-        """Say no to every edge: what is right for a look that nothing could be learnt for."""
+        """Give every edge a probability near 0, for a classifier without training examples."""
         with torch.no_grad():
             self.last.weight.zero_()
             self.last.bias.fill_(-_CERTAIN)
 
-    def predict(self, evidence: FloatArray) -> FloatArray:
-        """Probabilities of shape (n_nodes, k) from evidence of shape (n_nodes, k, width)."""
+    def predict(self, edge_features: FloatArray) -> FloatArray:
+        """Probabilities of shape (n_nodes, k) from edge features of shape (n_nodes, k, width)."""
         device = self.centre.device
-        flat = torch.from_numpy(evidence.reshape(-1, evidence.shape[-1]))
+        flat = torch.from_numpy(edge_features.reshape(-1, edge_features.shape[-1]))
         with torch.inference_mode(), one_thread():
             parts = [
                 torch.sigmoid(self(part.to(device))).cpu()
                 for part in torch.split(flat, _EDGE_BLOCK)
             ]
-        probability: FloatArray = torch.cat(parts).numpy().reshape(evidence.shape[:-1])
+        probability: FloatArray = torch.cat(parts).numpy().reshape(edge_features.shape[:-1])
         return probability
 
 
 class EvidenceNetwork(nn.Module):
-    """Two looks at points and two at super-nodes, and perhaps as many more for few points.
+    """Edge classifiers of two stages for points and for super-nodes.
 
-    It may have an adviser: a whole network that was trained before, and is asked as well.
+    It may contain a second such network for small sets, and a prior model.
 
     Parameters
     ----------
@@ -237,9 +233,10 @@ class EvidenceNetwork(nn.Module):
         self.settings = settings
         for name, super_nodes in (("points", False), ("clusters", True)):
             width = n_edge_features(super_nodes=super_nodes, relative_sizes=settings.relative_sizes)
-            more = len(SECOND_STAGE) + (len(CONTEXT) if super_nodes and settings.set_context else 0)
+            has_context = super_nodes and settings.set_context
+            added = features_of("second stage", *(("set context",) if has_context else ()))
             classifiers = nn.ModuleList(
-                [EdgeClassifier(width, settings), EdgeClassifier(width + more, settings)]
+                [EdgeClassifier(width, settings), EdgeClassifier(width + len(added), settings)]
             )
             self.add_module(name, classifiers)
         self.small_set = (
@@ -248,104 +245,96 @@ class EvidenceNetwork(nn.Module):
         self.prior = EvidenceNetwork(settings.prior) if settings.prior else None
 
     def for_size(self, n_points: int) -> EvidenceNetwork:
-        """The network for sets of so many points: this one, or the one for few."""
-        is_few = n_points <= self.settings.small_set_points
-        return self.small_set if self.small_set is not None and is_few else self
+        """The network for a set of this many points: this one, or the one for small sets."""
+        is_small = n_points <= self.settings.small_set_points
+        return self.small_set if self.small_set is not None and is_small else self
 
     def ensemble_for(self, n_points: int) -> list[tuple[float, EvidenceNetwork]]:
-        """Weights and networks that judge a set of so many points: this one and its advisers."""
+        """Networks that score a set of this many points, with the weights of their log-odds."""
         own = self.settings.own_weight if self.prior is not None else 1.0
-        asked = [(own, self.for_size(n_points))]
+        ensemble = [(own, self.for_size(n_points))]
         if self.prior is not None:
-            asked += [((1 - own) * part, one) for part, one in self.prior.ensemble_for(n_points)]
-        return asked
+            ensemble += [((1 - own) * part, one) for part, one in self.prior.ensemble_for(n_points)]
+        return ensemble
 
     def classifiers(self, *, super_nodes: bool) -> tuple[EdgeClassifier, EdgeClassifier]:
-        """The first and the second look at points, or at super-nodes."""
+        """The classifiers of the first and the second stage, of points or of super-nodes."""
         both = self.get_submodule("clusters" if super_nodes else "points")
         first, second = both.children()
         if not isinstance(first, EdgeClassifier) or not isinstance(second, EdgeClassifier):
-            raise TypeError("the network's parts are not looks")
+            raise TypeError("the parts of the network are not edge classifiers")
         return first, second
 
-    def predict(self, graph: KnnGraph, evidence: EdgeFeatures) -> FloatArray:
+    def predict(self, graph: KnnGraph, edge_features: EdgeFeatures) -> FloatArray:
         """Linkage of every edge, shape (n_nodes, k), from both stages.
 
         Edge features are computed for one block of nodes at a time, once for each stage, because
         those of all edges may not fit in memory.
         """
-        first, second = self.classifiers(super_nodes=evidence.super_nodes)
-        place = first.centre.device
-        guess, linkage = np.empty((2, graph.n_nodes, graph.k), dtype=np.float32)
+        first, second = self.classifiers(super_nodes=edge_features.super_nodes)
+        device = first.centre.device
+        probability, linkage = np.empty((2, graph.n_nodes, graph.k), dtype=np.float32)
         blocks = list(edge_blocks(graph.n_nodes, graph.k * _NUMBERS_PER_EDGE))
-        set_context = evidence.super_nodes and self.settings.set_context
-        context_inputs = np.empty(
-            (*guess.shape, N_CONTEXT_INPUTS if set_context else 0), dtype=np.float32
-        )
+        has_context = edge_features.super_nodes and self.settings.set_context
+        n_inputs = len(context_inputs()) if has_context else 0
+        inputs = np.empty((*probability.shape, n_inputs), dtype=np.float32)
 
-        def classifier(rows: slice) -> None:
-            seen = evidence.of(rows)
-            guess[rows] = first.predict(seen)
-            if set_context:
-                context_inputs[rows] = take_context_inputs(seen)
+        def score_first_stage(rows: slice) -> None:
+            columns = edge_features.of(rows)
+            probability[rows] = first.predict(columns)
+            if has_context:
+                inputs[rows] = select_context_inputs(columns)
 
-        run_blocks(classifier, blocks, place)
-        more = SecondStageFeatures(graph, guess, evidence.lists.back)
-        context = describe_context(context_inputs, guess) if set_context else None
+        run_blocks(score_first_stage, blocks, device)
+        added = SecondStageFeatures(graph, probability, edge_features.rank_back)
+        context = compute_context(inputs, probability) if has_context else None
 
-        def second_stage_features(rows: slice) -> None:
-            seen = np.concatenate([evidence.of(rows), more.of(rows)], axis=-1)
-            linkage[rows] = second.predict(seen if context is None else add_context(seen, context))
+        def score_second_stage(rows: slice) -> None:
+            columns = np.concatenate([edge_features.of(rows), added.of(rows)], axis=-1)
+            if context is not None:
+                columns = add_context(columns, context)
+            linkage[rows] = second.predict(columns)
 
-        run_blocks(second_stage_features, blocks, place)
+        run_blocks(score_second_stage, blocks, device)
         return linkage
 
 
 def insert_part(
     settings: EvidenceSettings, network: EvidenceNetwork, name: str, part: EvidenceNetwork
 ) -> EvidenceNetwork:
-    """A network of these settings with the weights of one, and of another as its part."""
+    """Join two networks.
+
+    Parameters
+    ----------
+    settings : EvidenceSettings
+        Of the result.
+    network : EvidenceNetwork
+        Whose weights the result has outside of the part.
+    name : {"small_set", "prior"}
+    part : EvidenceNetwork
+        Whose weights the result has in the part of that name.
+
+    Returns
+    -------
+    joined : EvidenceNetwork
+    """
     joined = EvidenceNetwork(settings)
     inside = {f"{name}.{key}": value for key, value in part.state_dict().items()}
     joined.load_state_dict(network.state_dict() | inside)
     return joined.eval()
 
 
-def rename_old_weight(key: str) -> str:
-    """The name that a weight of a model of version 0.1 has now."""
-    return ".".join(_OLD_PARTS.get(part, part) for part in key.split("."))
-
-
 def remove_prior(network: EvidenceNetwork) -> EvidenceNetwork:
-    """The network itself, without its adviser."""
+    """Remove the prior model of a network, in place."""
     network.prior, network.settings = None, network.settings.alone()
     return network
 
 
-def add_second_stage(
-    graph: KnnGraph, evidence: FloatArray, guess: FloatArray, *, set_context: bool = False
-) -> FloatArray:
-    """Evidence for the second look: the first look's, and what its guess says of the surroundings.
-
-    Parameters
-    ----------
-    graph : KnnGraph of n_nodes nodes
-    evidence : ndarray of shape (n_nodes, k, width)
-    guess : ndarray of shape (n_nodes, k)
-    in_context : bool
-        Whether it says what the whole set looks like, too; for super-nodes.
-
-    Returns
-    -------
-    evidence : ndarray of shape (n_nodes, k, width + len(SECOND_LOOK))
-        And `CONTEXT`, if asked for.
-    """
-    seen = np.concatenate([evidence, second_stage_features(graph, guess)], axis=-1)
-    if not set_context:
-        return seen
-    return add_context(seen, describe_context(take_context_inputs(evidence), guess))
+def rename_old_weight(key: str) -> str:
+    """The present name of a weight of a model of version 0.1."""
+    return ".".join(_OLD_PARTS.get(part, part) for part in key.split("."))
 
 
 def edge_loss(logits: Tensor, same: Tensor) -> Tensor:
-    """Mean cross-entropy of edges (eq. 10), counted both ways."""
+    """Mean cross-entropy of edges (eq. 10), a scalar; every edge counts, in both directions."""
     return F.binary_cross_entropy_with_logits(logits, same)

@@ -21,8 +21,8 @@ from hilander.hierarchy.rules import Rules
 from hilander.hierarchy.scorers import CachedScorer, Scorer
 from hilander.knn.search import build_knn_graph
 from hilander.linkage.evidence.background import measure_background
-from hilander.linkage.evidence.edge_features import compute_edge_features
-from hilander.linkage.evidence.network import EdgeClassifier, EvidenceNetwork, add_second_stage
+from hilander.linkage.evidence.edge_features import add_second_stage, compute_edge_features
+from hilander.linkage.evidence.network import EdgeClassifier, EvidenceNetwork
 from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.linkage.evidence.training import Examples
 from hilander.synthetic.episodes import Episode

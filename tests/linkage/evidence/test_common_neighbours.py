@@ -23,11 +23,11 @@ def every_edge(graph):
             yield node, place, other
 
 
-@pytest.mark.parametrize("few", [0, 32])
+@pytest.mark.parametrize("all_pairs", [0, 32])
 @pytest.mark.parametrize("numbers", [1, 200, 10**6])
-def test_lists_meet_where_their_sets_do(monkeypatch, small_set, numbers):
-    monkeypatch.setattr(common_neighbours, "_FEW", small_set)
-    monkeypatch.setattr(common_neighbours, "_ALONE", 0)
+def test_common_neighbours_are_those_of_the_sets(monkeypatch, all_pairs, numbers):
+    monkeypatch.setattr(common_neighbours, "_ALL_PAIRS", all_pairs)
+    monkeypatch.setattr(common_neighbours, "_SINGLE_THREAD", 0)
     monkeypatch.setattr(knn_graph, "_CACHED_NUMBERS", numbers)
     graph = random_graph(0, 30, 6)
     found = compare_lists(graph, 3)
@@ -73,8 +73,8 @@ def test_sums_over_common_links_are_those_of_the_dense_rows(monkeypatch, hub, bl
                 assert got == pytest.approx(expected, abs=1e-5)
 
 
-def test_a_hub_is_not_copied_for_each_of_its_edges(monkeypatch):
-    """All nodes name node 0: its row of n entries, once for each edge, would be n * n entries."""
+def test_the_row_of_a_hub_is_not_copied_for_each_of_its_edges(monkeypatch):
+    """Node 0 is a neighbour of all nodes. Its row of n entries for each edge would be n * n."""
     n_nodes = 3_000
     neighbours = np.zeros((n_nodes, 1), dtype=np.int64)
     neighbours[0] = 1
@@ -84,12 +84,12 @@ def test_a_hub_is_not_copied_for_each_of_its_edges(monkeypatch):
     taken = []
     real = csr_matrix.__getitem__
 
-    def weigh(matrix, key):
+    def count_entries(matrix, key):
         found = real(matrix, key)
         taken.append(found.nnz)
         return found
 
-    monkeypatch.setattr(type(links), "__getitem__", weigh)
+    monkeypatch.setattr(type(links), "__getitem__", count_entries)
     sums = CommonLinks(links, graph).of(slice(0, n_nodes))
     assert sum(taken) < 10 * n_nodes
     np.testing.assert_array_equal(sums, 0)  # 0 is not its own neighbour

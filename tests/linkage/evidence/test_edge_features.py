@@ -9,20 +9,19 @@ from hilander.graph.links import Links, cross_links
 from hilander.graph.nodes import Nodes, start_nodes
 from hilander.hierarchy.pooling import merge_nodes
 from hilander.knn.search import build_knn_graph
-from hilander.linkage.evidence.background import measure_background
+from hilander.linkage.evidence.background import Background, measure_background
 from hilander.linkage.evidence.edge_features import (
-    CLOSE,
-    EDGE_EVIDENCE,
-    LINK_EVIDENCE,
-    SECOND_STAGE,
-    SET_EVIDENCE,
-    SIZE_EVIDENCE,
-    Background,
     EdgeFeatures,
     SecondStageFeatures,
     compute_edge_features,
+    compute_second_stage,
+)
+from hilander.linkage.evidence.edge_measures import CLOSE
+from hilander.linkage.evidence.registry import (
+    feature_names,
+    features_of,
+    first_stage_groups,
     n_edge_features,
-    second_stage_features,
 )
 from hilander.synthetic.identities import make_identities
 
@@ -55,9 +54,9 @@ def level(request, points):
     return *cluster_points(points)[:2], background
 
 
-def column(evidence, name):
-    names = (*EDGE_EVIDENCE, *SIZE_EVIDENCE, *LINK_EVIDENCE, *SET_EVIDENCE)
-    return evidence[..., names.index(name)]
+def column(features, name):
+    names = feature_names("edge", "cluster size", "link", "relative size")
+    return features[..., names.index(name)]
 
 
 def every_edge(graph):
@@ -70,22 +69,38 @@ def every_edge(graph):
 
 
 @pytest.mark.parametrize("relative_sizes", [False, True])
-def test_there_are_as_many_columns_as_names(level, relative_sizes):
+def test_there_is_one_column_for_each_registered_feature(level, relative_sizes):
     graph, nodes, background = level
-    evidence = compute_edge_features(graph, nodes, background, relative_sizes=relative_sizes)
-    super_nodes = nodes.links is not None
-    names = EDGE_EVIDENCE + (SIZE_EVIDENCE + LINK_EVIDENCE if super_nodes else ())
-    names += SET_EVIDENCE if super_nodes and relative_sizes else ()
-    assert evidence.shape == (graph.n_nodes, graph.k, len(names))
-    expected = n_edge_features(super_nodes=super_nodes, relative_sizes=relative_sizes)
-    assert len(names) == expected == len(set(names))
-    assert evidence.dtype == np.float32
-    assert np.isfinite(evidence).all()
+    features = compute_edge_features(graph, nodes, background, relative_sizes=relative_sizes)
+    shown = {"super_nodes": nodes.links is not None, "relative_sizes": relative_sizes}
+    names = feature_names(*first_stage_groups(**shown))
+    assert features.shape == (graph.n_nodes, graph.k, len(names))
+    assert len(names) == n_edge_features(**shown) == len(set(names))
+    assert features.dtype == np.float32
+    assert np.isfinite(features).all()
 
 
-def test_affinities_are_compared_with_those_of_both_ends(level):
+def check_ranges(entries, features):
+    for number, entry in enumerate(entries):
+        low, high = entry.range
+        values = features[..., number]
+        assert low - 1e-5 <= values.min(), entry.name
+        assert values.max() <= high + 1e-5, entry.name
+
+
+def test_every_feature_is_in_its_range(level):
     graph, nodes, background = level
-    evidence = compute_edge_features(graph, nodes, background)
+    groups = first_stage_groups(super_nodes=nodes.links is not None, relative_sizes=True)
+    check_ranges(
+        features_of(*groups), compute_edge_features(graph, nodes, background, relative_sizes=True)
+    )
+    probability = np.random.default_rng(7).uniform(size=graph.affinity.shape).astype(np.float32)
+    check_ranges(features_of("second stage"), compute_second_stage(graph, probability))
+
+
+def test_an_affinity_is_compared_with_the_others_of_both_ends(level):
+    graph, nodes, background = level
+    features = compute_edge_features(graph, nodes, background)
     rescale = (graph.affinity - background.centre) / (1 - background.centre)
     for node, place, other in every_edge(graph):
         for end, name in ((node, "i"), (other, "j")):
@@ -99,13 +114,13 @@ def test_affinities_are_compared_with_those_of_both_ends(level):
                 f"mean_{name}": mean,
             }
             for label, value in expected.items():
-                found = column(evidence, label)[node, place]
+                found = column(features, label)[node, place]
                 assert found == pytest.approx(value, abs=1e-5), label
 
 
 def test_ranks_mutual_edges_and_shared_neighbours_are_counted(level):
     graph, nodes, background = level
-    evidence = compute_edge_features(graph, nodes, background)
+    features = compute_edge_features(graph, nodes, background)
     lists = [row.tolist() for row in graph.neighbours]
     mutual = 0
     for node, place, other in every_edge(graph):
@@ -120,18 +135,18 @@ def test_ranks_mutual_edges_and_shared_neighbours_are_counted(level):
             "shared_close": close / CLOSE,
         }
         for name, value in expected.items():
-            assert column(evidence, name)[node, place] == pytest.approx(value, abs=1e-6), name
-        rank_back = column(evidence, "rank_ji")[node, place]
+            assert column(features, name)[node, place] == pytest.approx(value, abs=1e-6), name
+        rank_back = column(features, "rank_ji")[node, place]
         assert rank_back == pytest.approx(np.log(back)) if back else rank_back > np.log(K)
     assert 0 < mutual < graph.neighbours.size
 
 
-def test_surroundings_are_the_mean_of_the_neighbours(level):
+def test_ends_are_compared_with_the_mean_neighbours(level):
     graph, nodes, background = level
-    evidence = compute_edge_features(graph, nodes, background)
+    features = compute_edge_features(graph, nodes, background)
     own = nodes.average / np.linalg.norm(nodes.average, axis=1, keepdims=True)
 
-    def around(node, reach):
+    def mean_neighbour(node, reach):
         total = sum(own[other] for other in graph.neighbours[node][:reach])
         return total / np.linalg.norm(total)
 
@@ -140,21 +155,21 @@ def test_surroundings_are_the_mean_of_the_neighbours(level):
 
     for node, place, other in every_edge(graph):
         expected = {
-            "i_to_around_j": rescale(own[node] @ around(other, K)),
-            "around_i_to_j": rescale(around(node, K) @ own[other]),
-            "around_to_around": around(node, K) @ around(other, K),
-            "i_to_close_j": rescale(own[node] @ around(other, CLOSE)),
-            "close_i_to_j": rescale(around(node, CLOSE) @ own[other]),
-            "close_to_close": around(node, CLOSE) @ around(other, CLOSE),
+            "i_to_mean_j": rescale(own[node] @ mean_neighbour(other, K)),
+            "mean_i_to_j": rescale(mean_neighbour(node, K) @ own[other]),
+            "mean_to_mean": mean_neighbour(node, K) @ mean_neighbour(other, K),
+            "i_to_close_j": rescale(own[node] @ mean_neighbour(other, CLOSE)),
+            "close_i_to_j": rescale(mean_neighbour(node, CLOSE) @ own[other]),
+            "close_to_close": mean_neighbour(node, CLOSE) @ mean_neighbour(other, CLOSE),
         }
         for name, value in expected.items():
-            assert column(evidence, name)[node, place] == pytest.approx(value, abs=1e-4), name
+            assert column(features, name)[node, place] == pytest.approx(value, abs=1e-4), name
 
 
-def test_super_nodes_are_compared_by_their_points(points):
+def test_super_nodes_are_compared_by_their_points_and_links(points):
     graph, nodes, labels = cluster_points(points)
     background = measure_background(points)
-    evidence = compute_edge_features(graph, nodes, background)
+    features = compute_edge_features(graph, nodes, background)
     members = [points[labels == cluster] for cluster in range(graph.n_nodes)]
     count, best, affinity, linkage, log_odds = (
         getattr(nodes.links, name).toarray()
@@ -183,46 +198,46 @@ def test_super_nodes_are_compared_by_their_points(points):
             "crossing_log_odds": log_odds[node, other] / np.sqrt(some),
         }
         for name, value in expected.items():
-            assert column(evidence, name)[node, place] == pytest.approx(value, abs=1e-4), name
+            assert column(features, name)[node, place] == pytest.approx(value, abs=1e-4), name
     assert 0 < unlinked < graph.neighbours.size
 
 
-def test_super_nodes_are_compared_with_all_the_others(points):
+def test_sizes_of_super_nodes_are_compared_with_those_of_the_set(points):
     graph, nodes, labels = cluster_points(points)
-    evidence = compute_edge_features(graph, nodes, measure_background(points), relative_sizes=True)
+    features = compute_edge_features(graph, nodes, measure_background(points), relative_sizes=True)
     size = np.bincount(labels)
     of_points = np.sort(np.log(size[labels]))  # the size of each point's cluster
-    usual, large = of_points[[(len(labels) - 1) // 2, int(np.ceil(0.9 * len(labels))) - 1]]
+    median, decile = of_points[[(len(labels) - 1) // 2, int(np.ceil(0.9 * len(labels))) - 1]]
     for node, place, other in every_edge(graph):
         small, big = np.log(sorted((size[node], size[other])))
         joined = np.log(size[node] + size[other])
         expected = {
-            "smaller_beside_usual": small - usual,
-            "larger_beside_usual": big - usual,
-            "joined_beside_usual": joined - usual,
-            "joined_beside_large": joined - large,
-            "large_beside_usual": large - usual,
-            "size_spread": of_points.std(),
+            "smaller_vs_median": small - median,
+            "larger_vs_median": big - median,
+            "joined_vs_median": joined - median,
+            "joined_vs_ninth_decile": joined - decile,
+            "ninth_decile_vs_median": decile - median,
+            "size_deviation": of_points.std(),
         }
         for name, value in expected.items():
-            assert column(evidence, name)[node, place] == pytest.approx(value, abs=1e-5), name
+            assert column(features, name)[node, place] == pytest.approx(value, abs=1e-5), name
 
 
 @pytest.mark.parametrize("numbers", [1, 500])
-def test_evidence_in_blocks_is_the_evidence(level, monkeypatch, numbers):
+def test_features_computed_in_blocks_are_those_of_the_whole_graph(level, monkeypatch, numbers):
     graph, nodes, background = level
     whole = compute_edge_features(graph, nodes, background)
-    guess = np.random.default_rng(6).uniform(size=graph.affinity.shape).astype(np.float32)
-    again = second_stage_features(graph, guess)
+    probability = np.random.default_rng(6).uniform(size=graph.affinity.shape).astype(np.float32)
+    whole_second = compute_second_stage(graph, probability)
     monkeypatch.setattr(knn_graph, "_CACHED_NUMBERS", numbers)
     first = EdgeFeatures(graph, nodes, background)
-    second = SecondStageFeatures(graph, guess, first.lists.back)
+    second = SecondStageFeatures(graph, probability, first.rank_back)
     for rows in (slice(0, 1), slice(1, 14), slice(14, graph.n_nodes)):
         np.testing.assert_allclose(first.of(rows), whole[rows], atol=1e-5)
-        np.testing.assert_allclose(second.of(rows), again[rows], atol=1e-5)
+        np.testing.assert_allclose(second.of(rows), whole_second[rows], atol=1e-5)
 
 
-# What it does not depend on.
+# Invariances.
 
 
 def renumber(graph, nodes, order):
@@ -239,18 +254,18 @@ def renumber(graph, nodes, order):
     return KnnGraph(place[graph.neighbours[order]], graph.affinity[order]), moved
 
 
-def test_renumbering_the_nodes_renumbers_the_evidence(level):
+def test_renumbering_the_nodes_renumbers_the_features(level):
     graph, nodes, background = level
     rng = np.random.default_rng(2)
     order = rng.permutation(graph.n_nodes)
     moved_graph, moved_nodes = renumber(graph, nodes, order)
-    evidence = compute_edge_features(graph, nodes, background)
+    features = compute_edge_features(graph, nodes, background)
     moved = compute_edge_features(moved_graph, moved_nodes, background)
-    np.testing.assert_allclose(moved, evidence[order], atol=1e-5)
-    guess = rng.uniform(size=graph.affinity.shape).astype(np.float32)
+    np.testing.assert_allclose(moved, features[order], atol=1e-5)
+    probability = rng.uniform(size=graph.affinity.shape).astype(np.float32)
     np.testing.assert_allclose(
-        second_stage_features(moved_graph, guess[order]),
-        second_stage_features(graph, guess)[order],
+        compute_second_stage(moved_graph, probability[order]),
+        compute_second_stage(graph, probability)[order],
         atol=1e-5,
     )
 
@@ -263,7 +278,7 @@ def test_the_background_does_not_depend_on_the_order_of_the_points(seed):
     assert measure_background(shuffled).centre == measure_background(points).centre
 
 
-def test_evidence_does_not_depend_on_the_width_of_the_embeddings(points):
+def test_features_do_not_depend_on_the_dimension_of_the_embeddings(points):
     rng = np.random.default_rng(3)
     turn = np.linalg.qr(rng.normal(size=(40, 12)))[0].T  # (12, 40), orthonormal rows
     wide = (points.astype(np.float64) @ turn).astype(np.float32)
@@ -292,51 +307,51 @@ def test_the_background_is_the_cosine_of_two_random_points():
     assert measure_background(points).centre == pytest.approx(median, abs=0.01)
 
 
-def test_the_rise_is_0_at_the_background_and_1_for_equal_points():
+def test_a_rescaled_cosine_is_0_at_the_background_and_1_for_equal_points():
     background = Background(0.3)
     rescale = background.rescale(np.array([0.3, 1.0, -0.4], dtype=np.float32))
     np.testing.assert_allclose(rescale, [0, 1, -1], atol=1e-6)
 
 
-def test_points_that_are_nearly_all_equal_give_finite_evidence():
+def test_points_that_are_nearly_all_equal_have_finite_features():
     points = np.tile(np.eye(4, dtype=np.float32)[:1], (30, 1))
     points[:3] = np.eye(4, dtype=np.float32)[1:]
     background = measure_background(points)
-    evidence = compute_edge_features(build_knn_graph(points, 5), start_nodes(points), background)
-    assert np.isfinite(evidence).all()
+    features = compute_edge_features(build_knn_graph(points, 5), start_nodes(points), background)
+    assert np.isfinite(features).all()
 
 
-# The second look.
+# The second stage.
 
 
-def test_the_second_look_says_what_the_neighbours_of_both_ends_say(level):
+def test_the_second_stage_compares_the_neighbours_of_both_ends(level):
     graph, _, _ = level
     rng = np.random.default_rng(5)
-    guess = rng.uniform(0.05, 0.95, size=graph.affinity.shape).astype(np.float32)
-    evidence = second_stage_features(graph, guess)
-    assert evidence.shape == (graph.n_nodes, graph.k, len(SECOND_STAGE))
-    assert evidence.dtype == np.float32
+    probability = rng.uniform(0.05, 0.95, size=graph.affinity.shape).astype(np.float32)
+    features, names = compute_second_stage(graph, probability), feature_names("second stage")
+    assert features.shape == (graph.n_nodes, graph.k, len(names))
+    assert features.dtype == np.float32
     either = [{} for _ in range(graph.n_nodes)]
     for node, place, other in every_edge(graph):
-        value = float(guess[node, place])
+        value = float(probability[node, place])
         either[node][other] = max(value, either[node].get(other, 0))
         either[other][node] = max(value, either[other].get(node, 0))
-    degree, best = guess.sum(axis=1), guess.max(axis=1)
+    degree, best = probability.sum(axis=1), probability.max(axis=1)
 
     def logit(p):
         return np.log(p / (1 - p))
 
     for node, place, other in every_edge(graph):
-        here, there, own = either[node], either[other], float(guess[node, place])
-        back = [guess[other, at] for at in np.flatnonzero(graph.neighbours[other] == node)]
+        here, there, own = either[node], either[other], float(probability[node, place])
+        back = [probability[other, at] for at in np.flatnonzero(graph.neighbours[other] == node)]
         common = here.keys() & there.keys()
         both = sum(here[m] * there[m] for m in common)
         of_i, of_j = sum(here[m] for m in common), sum(there[m] for m in common)
         n_common = max(len(common), 1)
         expected = {
             "logit": logit(own),
-            "logit_best_way": logit(max([own, *back])),
-            "logit_worst_way": logit(min([own, *back])),
+            "logit_higher": logit(max([own, *back])),
+            "logit_lower": logit(min([own, *back])),
             "agreement": both / n_common,
             "jaccard": both / max(of_i + of_j - both, 1e-3),
             "only_i": (of_i - both) / n_common,
@@ -345,19 +360,19 @@ def test_the_second_look_says_what_the_neighbours_of_both_ends_say(level):
             "degree_i": degree[node] / K,
             "degree_j": degree[other] / K,
             "degree_min": min(degree[node], degree[other]) / K,
-            "logit_best_i": logit(best[node]),
-            "logit_best_j": logit(best[other]),
+            "best_logit_i": logit(best[node]),
+            "best_logit_j": logit(best[other]),
             "below_best_logit_i": logit(own) - logit(best[node]),
             "below_best_logit_j": logit(own) - logit(best[other]),
         }
-        assert set(expected) == set(SECOND_STAGE)
+        assert set(expected) == set(names)
         for name, value in expected.items():
-            found = evidence[node, place, SECOND_STAGE.index(name)]
+            found = features[node, place, names.index(name)]
             assert found == pytest.approx(value, abs=1e-3), name
 
 
-def test_a_guess_of_0_or_1_is_looked_at_too(level):
+def test_probabilities_of_0_and_1_have_finite_features(level):
     graph, _, _ = level
-    for guess in (0, 1):
-        sure = np.full(graph.affinity.shape, guess, dtype=np.float32)
-        assert np.isfinite(second_stage_features(graph, sure)).all()
+    for probability in (0, 1):
+        certain = np.full(graph.affinity.shape, probability, dtype=np.float32)
+        assert np.isfinite(compute_second_stage(graph, certain)).all()

@@ -1,3 +1,4 @@
+import copy
 import json
 
 import numpy as np
@@ -15,22 +16,22 @@ from hilander.knn.search import build_knn_graph
 from hilander.linkage.evidence import network as evidence_network
 from hilander.linkage.evidence.background import measure_background
 from hilander.linkage.evidence.edge_features import (
-    SECOND_STAGE,
     EdgeFeatures,
+    add_second_stage,
     compute_edge_features,
-    n_edge_features,
 )
 from hilander.linkage.evidence.network import (
     EdgeClassifier,
     EvidenceNetwork,
     EvidenceSettings,
-    add_second_stage,
 )
+from hilander.linkage.evidence.registry import features_of, n_edge_features
 from hilander.linkage.evidence.scorer import EvidenceScorer
-from hilander.linkage.evidence.set_context import CONTEXT
 from hilander.linkage.evidence.training import make_evidence_network
 from hilander.linkage.storage import StoredNetwork, build_network, read_network, write_network
 from hilander.synthetic.identities import make_identities
+
+N_SECOND_STAGE, N_CONTEXT = len(features_of("second stage")), len(features_of("set context"))
 
 
 @pytest.fixture(
@@ -47,8 +48,25 @@ def points():
     return make_identities(n_identities=10, size=6, dim=8, spread=0.6, seed=0)[0]
 
 
-def beside(network):
+def options(network):
     return {"relative_sizes": network.settings.relative_sizes}
+
+
+def predict_at_once(network, graph, nodes, background):
+    """Both stages on the features of all edges, without blocks."""
+    features = compute_edge_features(graph, nodes, background, **options(network))
+    super_nodes = nodes.links is not None
+    first, second = network.classifiers(super_nodes=super_nodes)
+    set_context = super_nodes and network.settings.set_context
+    probability = first.predict(features)
+    return second.predict(add_second_stage(graph, features, probability, set_context=set_context))
+
+
+def bound(network, points):
+    """A scorer that is ready for a set of points."""
+    scorer = EvidenceScorer(network, "cpu")
+    scorer.bind_points(points)
+    return scorer
 
 
 def super_level(points, k=4):
@@ -60,18 +78,18 @@ def super_level(points, k=4):
     return build_knn_graph(unit_rows(nodes.average), k), nodes
 
 
-def test_every_look_takes_the_evidence_there_is(network):
+def test_every_classifier_has_the_width_of_its_features(network):
     for super_nodes in (False, True):
         first, second = network.classifiers(super_nodes=super_nodes)
         relative_sizes = network.settings.relative_sizes
         width = n_edge_features(super_nodes=super_nodes, relative_sizes=relative_sizes)
         assert first.layers[0].weight.shape == (5, width, 8)
         assert len(first.centre) == width
-        context = len(CONTEXT) if super_nodes and network.settings.set_context else 0
-        assert second.layers[0].weight.shape == (5, width + len(SECOND_STAGE) + context, 8)
+        context = N_CONTEXT if super_nodes and network.settings.set_context else 0
+        assert second.layers[0].weight.shape == (5, width + N_SECOND_STAGE + context, 8)
 
 
-def test_a_look_standardises_before_it_judges():
+def test_a_classifier_standardises_its_features():
     classifier = EdgeClassifier(3, EvidenceSettings(4, 2))
     centre, scale = torch.tensor([1.0, -2, 0]), torch.tensor([0.5, 3, 10])
     rng = np.random.default_rng(0)
@@ -83,39 +101,39 @@ def test_a_look_standardises_before_it_judges():
     assert torch.equal(classifier.state_dict()["scale"], scale)
 
 
-def test_evidence_out_of_all_bounds_is_held_at_the_bound():
+def test_a_feature_far_from_its_mean_is_clipped():
     classifier = EdgeClassifier(2, EvidenceSettings(4, 2))
     far, farther = torch.tensor([[10.0, 0.0]]), torch.tensor([[1e20, 0.0]])
     assert torch.equal(classifier(far), classifier(farther))
     assert not torch.equal(classifier(far), classifier(-far))
 
 
-def test_judging_in_blocks_gives_what_judging_at_once_gives(monkeypatch):
+def test_a_classifier_gives_the_same_in_blocks_of_edges(monkeypatch):
     classifier = EdgeClassifier(3, EvidenceSettings(4, 2))
-    evidence = np.random.default_rng(1).normal(size=(11, 5, 3)).astype(np.float32)
-    whole = classifier.predict(evidence)
+    features = np.random.default_rng(1).normal(size=(11, 5, 3)).astype(np.float32)
+    whole = classifier.predict(features)
     assert whole.shape == (11, 5)
     assert ((whole > 0) & (whole < 1)).all()
     monkeypatch.setattr(evidence_network, "_EDGE_BLOCK", 7)
-    np.testing.assert_allclose(classifier.predict(evidence), whole, atol=1e-6)
+    np.testing.assert_allclose(classifier.predict(features), whole, atol=1e-6)
 
 
-def test_a_look_is_the_mean_of_members_that_differ():
+def test_the_logit_is_the_mean_of_members_that_differ():
     classifier = EdgeClassifier(3, EvidenceSettings(4, 3))
-    evidence = torch.from_numpy(np.random.default_rng(3).normal(size=(9, 3)).astype(np.float32))
-    each = classifier.member_logits(evidence)
+    features = torch.from_numpy(np.random.default_rng(3).normal(size=(9, 3)).astype(np.float32))
+    each = classifier.member_logits(features)
     assert each.shape == (3, 9)
-    torch.testing.assert_close(classifier(evidence), each.mean(dim=0))
+    torch.testing.assert_close(classifier(features), each.mean(dim=0))
     assert (each[0] - each[1]).abs().max() > 1e-3
-    # Each member is a plain network of its own.
-    by_hand = evidence
+    # Each member is a separate network.
+    by_hand = features
     for layer in (classifier.layers[0], classifier.layers[2]):
         by_hand = torch.nn.functional.gelu(by_hand @ layer.weight[1] + layer.bias[1])
     by_hand = by_hand @ classifier.last.weight[1] + classifier.last.bias[1]
     torch.testing.assert_close(each[1], by_hand.squeeze(-1), atol=1e-5, rtol=1e-5)
 
 
-def test_members_asked_about_edges_of_their_own_answer_as_if_asked_about_all():
+def test_members_score_their_own_edges_as_they_score_all():
     classifier = EdgeClassifier(3, EvidenceSettings(4, 2))
     own = torch.from_numpy(np.random.default_rng(4).normal(size=(2, 9, 3)).astype(np.float32))
     found = classifier.member_logits(own)
@@ -124,54 +142,52 @@ def test_members_asked_about_edges_of_their_own_answer_as_if_asked_about_all():
         torch.testing.assert_close(found[member], classifier.member_logits(own[member])[member])
 
 
-def test_a_look_that_abstains_says_no_to_everything():
+def test_a_classifier_can_reject_every_edge():
     classifier = EdgeClassifier(3, EvidenceSettings(4, 2))
     classifier.reject_all()
-    evidence = np.random.default_rng(2).normal(size=(50, 5, 3)).astype(np.float32)
-    assert classifier.predict(evidence).max() < 1e-3
+    features = np.random.default_rng(2).normal(size=(50, 5, 3)).astype(np.float32)
+    assert classifier.predict(features).max() < 1e-3
 
 
-def test_the_second_look_sees_the_guess_of_the_first(network, points):
+def test_the_second_stage_sees_the_probabilities_of_the_first(network, points):
     graph = build_knn_graph(points, 4)
-    evidence = compute_edge_features(graph, start_nodes(points), measure_background(points))
-    first, second = network.classifiers(super_nodes=False)
-    seen = add_second_stage(graph, evidence, first.predict(evidence))
-    assert seen.shape == (*evidence.shape[:2], evidence.shape[2] + len(SECOND_STAGE))
-    np.testing.assert_array_equal(seen[..., : evidence.shape[2]], evidence)
-    judged = network.predict(graph, evidence, super_nodes=False)
-    np.testing.assert_array_equal(judged, second.predict(seen))
+    features = compute_edge_features(graph, start_nodes(points), measure_background(points))
+    first, second = copy.deepcopy(network).classifiers(super_nodes=False)
+    both = add_second_stage(graph, features, first.predict(features))
+    assert both.shape == (*features.shape[:2], features.shape[2] + N_SECOND_STAGE)
+    np.testing.assert_array_equal(both[..., : features.shape[2]], features)
+    before = second.predict(both)
+    first.reject_all()  # another first stage gives other features to the second
+    changed = add_second_stage(graph, features, first.predict(features))
+    assert np.abs(second.predict(changed) - before).max() > 1e-3
 
 
 @pytest.mark.parametrize("numbers", [1, 3_000, 10**6])
-def test_judging_evidence_that_is_made_in_blocks_gives_the_same(
-    network, points, monkeypatch, numbers
-):
+def test_a_network_gives_the_same_in_blocks_of_nodes(network, points, monkeypatch, numbers):
     background = measure_background(points)
     for graph, nodes in ((build_knn_graph(points, 4), start_nodes(points)), super_level(points)):
-        seen, shown = (graph, nodes, background), beside(network)
-        whole = network.predict(
-            graph, compute_edge_features(*seen, **shown), super_nodes=nodes.links is not None
-        )
+        whole = predict_at_once(network, graph, nodes, background)
         monkeypatch.setattr(knn_graph, "_CACHED_NUMBERS", numbers)
-        found = network.predict_blocks(graph, EdgeFeatures(*seen, **shown))
+        features = EdgeFeatures(graph, nodes, background, **options(network))
+        found = network.predict(graph, features)
         monkeypatch.undo()
         np.testing.assert_allclose(found, whole, atol=1e-5)
 
 
-def test_points_in_a_mapped_file_of_half_precision_are_judged(network, points, tmp_path):
+def test_points_in_a_mapped_file_of_half_precision_are_scored(network, points, tmp_path):
     half = points.astype(np.float16)
     np.save(tmp_path / "points.npy", half)
     mapped = np.load(tmp_path / "points.npy", mmap_mode="r")
     graph = build_knn_graph(unit_rows(half.astype(np.float32)), 4)
     plain, found = (
-        EvidenceScorer(network, "cpu")(graph, start_nodes(each)).linkage
+        bound(network, each)(graph, start_nodes(each)).linkage
         for each in (half.astype(np.float32), mapped)
     )
     np.testing.assert_allclose(found, plain, atol=1e-5)
 
 
-def test_a_predictor_gives_linkage_and_the_density_that_follows(network, points):
-    predict = EvidenceScorer(network, "cpu")
+def test_a_scorer_gives_linkage_and_the_density_that_follows(network, points):
+    predict = bound(network, points)
     for graph, nodes in ((build_knn_graph(points, 4), start_nodes(points)), super_level(points)):
         scores = predict(graph, nodes)
         assert scores.linkage.shape == graph.affinity.shape
@@ -180,78 +196,74 @@ def test_a_predictor_gives_linkage_and_the_density_that_follows(network, points)
         np.testing.assert_allclose(scores.density, expected, atol=1e-6)
 
 
-def test_super_nodes_are_judged_against_the_background_of_their_points(network, points):
+def test_super_nodes_are_compared_with_the_background_of_their_points(network, points):
     graph, nodes = super_level(points)
-    predict = EvidenceScorer(network, "cpu")
-    predict(build_knn_graph(points, 4), start_nodes(points))
-    found = predict(graph, nodes).linkage
-    evidence = compute_edge_features(graph, nodes, measure_background(points), **beside(network))
-    expected = network.predict(graph, evidence, super_nodes=True)
+    found = bound(network, points)(graph, nodes).linkage
+    expected = predict_at_once(network, graph, nodes, measure_background(points))
     np.testing.assert_array_equal(found, expected)
 
 
-def test_points_anew_are_measured_anew(network, points):
+def test_other_points_have_their_own_background(network, points):
     other = make_identities(n_identities=10, size=6, dim=8, spread=0.6, seed=5)[0]
     graph, nodes = build_knn_graph(other, 4), start_nodes(other)
-    used = EvidenceScorer(network, "cpu")
-    used(build_knn_graph(points, 4), start_nodes(points))
-    fresh = EvidenceScorer(network, "cpu")
+    used = bound(network, points)
+    used.bind_points(other)
+    fresh = bound(network, other)
     np.testing.assert_array_equal(used(graph, nodes).linkage, fresh(graph, nodes).linkage)
 
 
-def test_copies_are_one_identity_for_certain(network, points):
+def test_equal_points_have_a_linkage_of_1(network, points):
     twice = np.concatenate([points, points])
     graph = build_knn_graph(twice, 4)
-    linkage = EvidenceScorer(network, "cpu")(graph, start_nodes(twice)).linkage
-    copies = graph.neighbours % len(points) == np.arange(len(twice))[:, None] % len(points)
-    assert copies.any(axis=1).all()
-    assert (linkage[copies] == 1).all()
-    assert (linkage[~copies] < 1).all()
+    linkage = bound(network, twice)(graph, start_nodes(twice)).linkage
+    equal = graph.neighbours % len(points) == np.arange(len(twice))[:, None] % len(points)
+    assert equal.any(axis=1).all()
+    assert (linkage[equal] == 1).all()
+    assert (linkage[~equal] < 1).all()
 
 
 @pytest.fixture
-def unlike(points):
-    """A network whose second network, for as few points as these, says no to every edge."""
+def rejecting(points):
+    """A network whose part for sets as small as this one rejects every edge."""
     made = make_evidence_network(EvidenceSettings(8, small_set_points=len(points)), seed=0)
     for super_nodes in (False, True):
         made.small_set.classifiers(super_nodes=super_nodes)[1].reject_all()
     return made
 
 
-def test_few_points_are_judged_by_a_network_of_their_own_at_every_level(unlike, points):
+def test_small_sets_have_a_network_of_their_own_at_every_level(rejecting, points):
     more = np.concatenate([points, -points[:1]])
-    for features, says_no in ((points, True), (more, False), (points, True)):
-        predict = EvidenceScorer(unlike, "cpu")
+    for features, rejects in ((points, True), (more, False), (points, True)):
+        predict = bound(rejecting, features)
         linkage = predict(build_knn_graph(features, 4), start_nodes(features)).linkage
-        assert (linkage.max() < 0.01) == says_no
-        assert (predict(*super_level(points)).linkage.max() < 0.01) == says_no
+        assert (linkage.max() < 0.01) == rejects
+        assert (predict(*super_level(points)).linkage.max() < 0.01) == rejects
 
 
-def test_who_goes_on_from_an_earlier_run_says_how_many_points_there_are(unlike, points):
-    predict = EvidenceScorer(unlike, "cpu")
-    predict.bind_points(points)
+def test_the_network_is_chosen_when_points_are_bound(rejecting, points):
+    predict = bound(rejecting, points)
     assert predict(*super_level(points)).linkage.max() < 0.01
     predict.bind_points(np.concatenate([points, points]))
     assert predict(*super_level(points)).linkage.max() > 0.01
 
 
-def test_the_network_for_few_points_sees_no_context():
+def test_the_network_for_small_sets_has_no_set_context():
     made = make_evidence_network(EvidenceSettings(8, small_set_points=9, set_context=True), seed=0)
     assert made.small_set.settings == EvidenceSettings(8)
 
 
-def test_the_second_look_at_super_nodes_sees_their_context(points):
+def test_the_second_stage_of_super_nodes_sees_the_set_context(points):
     network = make_evidence_network(EvidenceSettings(8, set_context=True), seed=0)
     graph, nodes = super_level(points)
-    evidence = EdgeFeatures(graph, nodes, measure_background(points))
-    before = network.predict_blocks(graph, evidence)
+    features = EdgeFeatures(graph, nodes, measure_background(points))
+    before = network.predict(graph, features)
     _, second = network.classifiers(super_nodes=True)
     with torch.no_grad():
-        second.layers[0].weight[:, -len(CONTEXT) :] = 0
-    assert np.abs(network.predict_blocks(graph, evidence) - before).max() > 1e-3
+        second.layers[0].weight[:, -N_CONTEXT:] = 0
+    assert np.abs(network.predict(graph, features) - before).max() > 1e-3
 
 
-def test_a_network_without_one_for_few_points_judges_them_itself(network):
+def test_without_a_network_for_small_sets_the_network_scores_them_itself(network):
     assert network.small_set is None
     assert network.for_size(1) is network
 
@@ -259,15 +271,15 @@ def test_a_network_without_one_for_few_points_judges_them_itself(network):
 # On disk.
 
 
-def test_the_network_for_few_points_is_read_back_too(unlike, tmp_path):
-    write_network(StoredNetwork(unlike, {}, {}), tmp_path)
+def test_the_network_for_small_sets_is_equal_after_save_and_load(rejecting, tmp_path):
+    write_network(StoredNetwork(rejecting, {}, {}), tmp_path)
     again = read_network(tmp_path).network
-    assert again.settings == unlike.settings
-    ours, theirs = unlike.small_set.state_dict(), again.small_set.state_dict()
+    assert again.settings == rejecting.settings
+    ours, theirs = rejecting.small_set.state_dict(), again.small_set.state_dict()
     assert all(torch.equal(ours[key], theirs[key]) for key in ours)
 
 
-def test_a_network_is_read_back_bit_by_bit(network, points, tmp_path):
+def test_save_then_load_is_bit_equal(network, points, tmp_path):
     first, _ = network.classifiers(super_nodes=False)
     first.set_scaling(torch.rand(len(first.centre)), torch.rand(len(first.scale)) + 0.5)
     write_network(StoredNetwork(network, {}, {}), tmp_path)
@@ -278,7 +290,7 @@ def test_a_network_is_read_back_bit_by_bit(network, points, tmp_path):
     assert ours.keys() == theirs.keys()
     assert all(torch.equal(ours[key], theirs[key]) for key in ours)
     graph, nodes = build_knn_graph(points, 4), start_nodes(points)
-    one, two = (EvidenceScorer(each, "cpu")(graph, nodes) for each in (network, again))
+    one, two = (bound(each, points)(graph, nodes) for each in (network, again))
     np.testing.assert_array_equal(one.linkage, two.linkage)
 
 
@@ -297,28 +309,28 @@ def test_a_network_of_another_kind_is_refused(settings, message):
 
 
 @pytest.mark.parametrize("hidden", [0, -1, 2.5, None, "8"])
-def test_a_width_that_is_no_width_is_refused(hidden):
+def test_an_invalid_width_is_refused(hidden):
     with pytest.raises(SettingError, match="hidden="):
         EvidenceSettings(hidden)
 
 
-def test_a_numpy_width_becomes_a_plain_one():
+def test_a_numpy_width_becomes_a_python_integer():
     assert '"hidden": 8, ' in json.dumps(EvidenceSettings(np.int64(8)).to_dict())
 
 
-def test_settings_from_before_there_was_evidence_of_the_whole_set_are_read():
+def test_settings_of_early_versions_are_read_and_invalid_ones_refused():
     assert EvidenceSettings.from_dict({"hidden": 8, "members": 2}) == EvidenceSettings(8, 2)
     given = {"hidden": 8, "members": 2, "relative_sizes": True}
     assert EvidenceSettings.from_dict(given) == EvidenceSettings(8, 2, True)
-    with pytest.raises(SettingError, match="beside_others=1 must be True or False"):
+    with pytest.raises(SettingError, match="relative_sizes=1 must be True or False"):
         EvidenceSettings(relative_sizes=1)
-    with pytest.raises(SettingError, match="in_context=0 must be True or False"):
+    with pytest.raises(SettingError, match="set_context=0 must be True or False"):
         EvidenceSettings(set_context=0)
-    with pytest.raises(SettingError, match="few_points=-1 must be a whole number >= 0"):
+    with pytest.raises(SettingError, match="small_set_points=-1 must be a whole number >= 0"):
         EvidenceSettings(small_set_points=-1)
 
 
-def test_judgements_do_not_depend_on_the_number_of_threads_to_the_last_bit():
+def test_probabilities_do_not_depend_on_the_number_of_threads_to_the_last_bit():
     rng, before = np.random.default_rng(0), torch.get_num_threads()
     torch.manual_seed(0)
     classifiers = [
@@ -327,13 +339,13 @@ def test_judgements_do_not_depend_on_the_number_of_threads_to_the_last_bit():
     try:
         for classifier in classifiers:
             for n_edges in (*range(1, 40), 1_000, 9_000):
-                evidence = rng.standard_normal(
+                features = rng.standard_normal(
                     (n_edges, 1, len(classifier.centre)), dtype=np.float32
                 )
                 found = []
                 for threads in (1, 2):
                     torch.set_num_threads(threads)
-                    found.append(classifier.predict(evidence))
+                    found.append(classifier.predict(features))
                     assert torch.get_num_threads() == threads
                 np.testing.assert_array_equal(*found)
     finally:

@@ -1,0 +1,149 @@
+"""Measures of edges, from which edge features are computed.
+
+Every measure is relative. Cosines are compared with the background of the data or with the other
+neighbours of both ends; the rest are ranks and shares. A classifier of such features does not
+depend on the dimension of the embeddings, and little on the embedder.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from hilander.arrays.row_source import RowSource
+from hilander.arrays.rows import FloatArray, row_blocks, unit_rows
+from hilander.engines.threads import open_workers
+from hilander.graph.edges import dot_block
+from hilander.graph.knn_graph import KnnGraph, edge_blocks
+from hilander.graph.nodes import Nodes
+from hilander.linkage.evidence.background import Background
+from hilander.linkage.evidence.cluster_measures import ClusterBlock, ClusterMeasures
+from hilander.linkage.evidence.common_neighbours import compare_lists
+
+CLOSE = 5  # neighbours that count as the closest: a third of the default k
+_CLOSE_AFFINITIES = 3  # neighbours whose affinities are averaged as those of the closest
+
+
+class EdgeMeasures:
+    """Measures of all edges of a graph.
+
+    What is expensive is computed here, once. `block` computes the rest for some nodes at a time,
+    because all features of a million nodes take gigabytes.
+
+    Parameters
+    ----------
+    graph : KnnGraph of n_nodes nodes
+    nodes : Nodes of the same length
+        Super-nodes have `links`; they are measured as clusters, too.
+    background : Background of the points
+    """
+
+    def __init__(self, graph: KnnGraph, nodes: Nodes, background: Background) -> None:
+        self.graph, self.background = graph, background
+        self.n_close = min(CLOSE, graph.k)
+        self.lists = compare_lists(graph, self.n_close)
+        self.node_affinity = _summarise_affinities(graph, background)  # (4, n_nodes)
+        has_links = nodes.links is not None
+        own = unit_rows(nodes.average) if has_links else nodes.identity
+        self.to_mean = MeanNeighbourMeasures(graph, own, graph.k, background)
+        self.to_close_mean = MeanNeighbourMeasures(graph, own, self.n_close, background)
+        self.clusters = ClusterMeasures(graph, nodes, background) if has_links else None
+
+    def block(self, rows: slice) -> EdgeBlock:
+        """The measures of the edges of consecutive nodes."""
+        return EdgeBlock(self, rows)
+
+
+class EdgeBlock:
+    """Measures of the edges (i, j) of consecutive nodes i.
+
+    Arrays have shape (block, k), or (block, 1) where they depend on i alone.
+    """
+
+    def __init__(self, measures: EdgeMeasures, rows: slice) -> None:
+        self.measures, self.rows = measures, rows
+        graph, lists = measures.graph, measures.lists
+        self.k, self.n_close = graph.k, measures.n_close
+        self.affinity = measures.background.rescale(graph.affinity[rows])
+        of_i = measures.node_affinity[:, rows, None]  # (4, block, 1)
+        of_j = measures.node_affinity[:, graph.neighbours[rows]]  # (4, block, k)
+        self.mean_i, self.best_i, self.close_i, self.last_i = of_i
+        self.mean_j, self.best_j, self.close_j, self.last_j = of_j
+        self.rank = np.arange(1, graph.k + 1, dtype=np.float32)  # (k,)
+        self.rank_back = lists.back[rows]
+        self.is_mutual = self.rank_back > 0
+        self.n_shared, self.n_shared_close = lists.shared[rows], lists.shared_close[rows]
+
+        to_mean, to_close = measures.to_mean, measures.to_close_mean
+        self.i_to_mean_j, self.i_to_close_j = to_mean.i_to_mean_j[rows], to_close.i_to_mean_j[rows]
+        self.mean_i_to_j, self.close_i_to_j = to_mean.mean_i_to_j[rows], to_close.mean_i_to_j[rows]
+        self.mean_to_mean = to_mean.mean_to_mean[rows]
+        self.close_to_close = to_close.mean_to_mean[rows]
+
+    @cached_property
+    def clusters(self) -> ClusterBlock:
+        """Measures of the same edges as edges between clusters; of super-nodes alone."""
+        if self.measures.clusters is None:
+            raise ValueError("the nodes have no links")
+        return self.measures.clusters.block(self.rows)
+
+
+def _summarise_affinities(graph: KnnGraph, background: Background) -> FloatArray:
+    """Mean, best, close and last affinity of each node, rescaled, shape (4, n_nodes)."""
+    affinity = background.rescale(graph.affinity)
+    close = affinity[:, : min(_CLOSE_AFFINITIES, graph.k)].mean(axis=1)
+    return np.stack([affinity.mean(axis=1), affinity.max(axis=1), close, affinity.min(axis=1)])
+
+
+class MeanNeighbourMeasures:
+    """Cosines between the ends of an edge and the mean neighbours of the ends.
+
+    The mean neighbour ``m_i`` is the sum of the nearest neighbours of i, at unit length.
+
+    Parameters
+    ----------
+    graph : KnnGraph of n_nodes nodes
+    own : ndarray of shape (n_nodes, dim)
+        Features of the nodes, of unit length.
+    reach : int
+        Number of neighbours in the mean.
+    background : Background
+
+    Attributes
+    ----------
+    i_to_mean_j, mean_i_to_j : ndarray of shape (n_nodes, k)
+        ``x_i · m_j`` and ``m_i · x_j``, rescaled by the background.
+    mean_to_mean : ndarray of shape (n_nodes, k)
+        ``m_i · m_j``.
+    """
+
+    def __init__(
+        self, graph: KnnGraph, own: FloatArray, reach: int, background: Background
+    ) -> None:
+        neighbours, source = graph.neighbours, RowSource(own)
+        mean = np.empty(own.shape, dtype=np.float32)
+        to_mean, from_mean, both = (np.empty(neighbours.shape, dtype=np.float32) for _ in range(3))
+
+        # Each block of neighbours is gathered once: gathering costs more than the products.
+        def average_neighbours(rows: slice) -> None:
+            ends = source.take(neighbours[rows])  # (block, k, dim)
+            mean[rows] = unit_rows(ends[:, :reach].sum(axis=1))
+            from_mean[rows] = dot_block(mean[rows], ends)
+
+        def compare(rows: slice) -> None:
+            ends = np.take(mean, neighbours[rows], axis=0, mode="clip")
+            to_mean[rows] = dot_block(own[rows], ends)
+            both[rows] = dot_block(mean[rows], ends)
+
+        blocks = list(edge_blocks(graph.n_nodes, graph.k * own.shape[1]))
+        with open_workers(alone=len(blocks) < 2) as workers:
+            workers.map(average_neighbours, blocks)
+            workers.map(compare, blocks)
+        for cosine in (to_mean, from_mean):
+            for rows in row_blocks(graph.n_nodes, graph.k):  # in place: the arrays are large
+                cosine[rows] = background.rescale(cosine[rows])
+        self.i_to_mean_j: npt.NDArray[np.float32] = to_mean
+        self.mean_i_to_j: npt.NDArray[np.float32] = from_mean
+        self.mean_to_mean: npt.NDArray[np.float32] = both
