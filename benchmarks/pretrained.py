@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.datasets import SHARED, begin_row
-from benchmarks.gathering import Hand, gather_members
+from benchmarks.gathering import Choice, gather_members
 from benchmarks.offset_bootstrap import OffsetBootstrap
 from benchmarks.pretrained_sets import (
     DOMAIN_OF,
@@ -87,7 +87,7 @@ EPOCHS = 24
 # The result depends on which training sets are drawn. So each model has members of every draw: the
 # fifteen members of three draws are dealt to three models. The first one is shipped.
 DRAWS = 3
-HANDS: tuple[Hand, ...] = (
+HANDS: tuple[Choice, ...] = (
     ((0, 0), (0, 1), (1, 0), (1, 1), (2, 0)),
     ((0, 2), (1, 2), (1, 3), (2, 1), (2, 2)),
     ((0, 3), (0, 4), (1, 4), (2, 3), (2, 4)),

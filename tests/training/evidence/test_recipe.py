@@ -15,10 +15,9 @@ from hilander.knn.search import build_knn_graph
 from hilander.learning import loop
 from hilander.linkage.evidence import training as evidence_learning
 from hilander.linkage.evidence.background import measure_between_cosine
-from hilander.linkage.evidence.edge_features import EDGE_EVIDENCE, SECOND_STAGE
 from hilander.linkage.evidence.network import EvidenceSettings
+from hilander.linkage.evidence.registry import feature_names
 from hilander.linkage.evidence.scorer import EvidenceScorer
-from hilander.linkage.evidence.set_context import CONTEXT
 from hilander.linkage.evidence.training import EvidenceLearning, make_evidence_network
 from hilander.metrics.scores import bcubed_f
 from hilander.synthetic.episodes import Episode
@@ -308,12 +307,13 @@ def test_the_second_look_at_clusters_learns_in_the_context_of_their_set(labelled
     shape = EvidenceSettings(hidden=8, relative_sizes=True, set_context=True)
     network = learn_by_evidence(*labelled, plan(network=shape, tune=(), val_fraction=0)).network
     _, second = network.classifiers(super_nodes=True)
-    context = dict(zip(CONTEXT, second.centre[-len(CONTEXT) :].tolist(), strict=True))
+    names = feature_names("set context")
+    context = dict(zip(names, second.centre[-len(names) :].tolist(), strict=True))
     # What it was measured by are numbers of the training sets, not the zeros it began with.
-    assert 0 < context["guess_of_clusters"] < 1
+    assert 0 < context["probability_of_clusters"] < 1
     assert context["share_of_clusters"] < 0
     shown = network.points[1].centre
-    assert len(shown) == len(EDGE_EVIDENCE) + len(SECOND_STAGE)  # points have no context
+    assert len(shown) == len(feature_names("edge", "second stage"))  # points have no context
 
 
 def test_the_pieces_that_communities_make_of_a_large_identity_are_learnt_to_be_one():
