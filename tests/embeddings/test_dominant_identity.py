@@ -9,6 +9,7 @@ from hilander.embeddings.dominant_identity import (
 )
 from hilander.embeddings.preparation import learn_preparation
 from hilander.linkage.evidence.background import measure_background, measure_between_cosine
+from hilander.linkage.evidence.training import EvidenceLearning
 from hilander.metrics.scores import bcubed_f
 
 DIM = 48
@@ -47,10 +48,10 @@ def test_balanced_sets_one_cloud_and_two_large_identities_have_no_dominant_ident
 
 def test_many_identities_of_one_kind_are_not_a_dominant_identity():
     rng = np.random.default_rng(0)
-    alike, _ = make_album([15] * 30, seed=1)
+    similar, _ = make_album([15] * 30, seed=1)
     kind = 2 * unit(rng.normal(size=(1, DIM)))
     others = rng.normal(size=(120, DIM))
-    points = np.concatenate([unit(kind + alike), unit(others)])
+    points = np.concatenate([unit(kind + similar), unit(others)])
     # Far more similar than the others, but their nearest neighbours are nearer than in one cloud.
     assert np.mean(points[:450] @ points[:450].T) > 0.7
     assert find_dominant_identity(points) is None
@@ -138,15 +139,16 @@ def test_a_known_between_cosine_is_the_background_of_a_set_with_a_dominant_ident
 
 
 def test_similar_identities_are_not_taken_for_one_with_a_known_between_cosine():
-    alike = unit(make_album([15] * 30, shared=1.5)[0])
-    assert measure_background(alike).centre > 0.5
-    assert measure_background(alike, between_cosine=0.0) == measure_background(alike)
+    similar = unit(make_album([15] * 30, shared=1.5)[0])
+    assert measure_background(similar).centre > 0.5
+    assert measure_background(similar, between_cosine=0.0) == measure_background(similar)
 
 
 @pytest.fixture(scope="module")
 def fitted():
-    points, labels = make_album([15] * 40, seed=7)
-    return HiLander(epochs=8).fit(points, labels)
+    points, labels = make_album([15] * 20, seed=7)
+    learning = EvidenceLearning(epochs=1, most_points=400)
+    return HiLander(learning=learning, whiten=False).fit(points, labels)
 
 
 @pytest.mark.parametrize("others", [0, 2, 30])

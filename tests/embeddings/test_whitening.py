@@ -62,8 +62,8 @@ def test_the_names_of_the_identities_have_no_effect():
 @pytest.mark.parametrize("ridge", [0.0, 1.0])
 def test_equal_members_give_the_identity(ridge):
     features = make_identities(n_identities=10, size=1, dim=6, seed=0)[0]
-    copies, labels = np.repeat(features, 3, axis=0), np.repeat(np.arange(10), 3)
-    np.testing.assert_array_equal(whiten_within(copies, labels, ridge), np.eye(6))
+    repeated, labels = np.repeat(features, 3, axis=0), np.repeat(np.arange(10), 3)
+    np.testing.assert_array_equal(whiten_within(repeated, labels, ridge), np.eye(6))
 
 
 # As a part of the preparation.

@@ -14,9 +14,9 @@ def test_the_search_report_is_stored_with_the_graph(tmp_path):
     assert graph.search.method == "exact"
     assert graph.search.seconds > 0
     assert KnnGraph.load(graph.save(tmp_path / "graph.npz")).search == graph.search
-    told = SearchReport("cells", recall=0.961, n_lists=512, n_probes=4.25, seconds=3.5)
-    other = KnnGraph(graph.neighbours, graph.affinity, told)
-    assert KnnGraph.load(other.save(tmp_path / "other.npz")).search == told
+    report = SearchReport("cells", recall=0.961, n_lists=512, n_probes=4.25, seconds=3.5)
+    other = KnnGraph(graph.neighbours, graph.affinity, report)
+    assert KnnGraph.load(other.save(tmp_path / "other.npz")).search == report
 
 
 def test_a_graph_without_a_search_report_is_read(tmp_path):

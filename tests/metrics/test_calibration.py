@@ -12,7 +12,7 @@ from hilander.metrics.calibration import (
 )
 
 
-def told(n=40_000, seed=0):
+def calibrated(n=40_000, seed=0):
     """Calibrated probabilities, and outcomes drawn with them."""
     rng = np.random.default_rng(seed)
     right = rng.beta(0.6, 0.9, size=n)
@@ -20,7 +20,7 @@ def told(n=40_000, seed=0):
 
 
 def test_calibrated_probabilities_have_no_error_and_others_have():
-    right, outcome = told()
+    right, outcome = calibrated()
     good = measure_reliability(right, outcome)
     assert good.ece < 0.02
     assert abs(good.bias) < 0.01
@@ -59,7 +59,7 @@ def test_invalid_probabilities_and_outcomes_are_refused(probability, outcome, n_
 
 @pytest.mark.parametrize(("slope", "offset"), [(0.5, 0.0), (2.0, -1.0), (1.3, 0.8)])
 def test_a_known_scaling_is_recovered(slope, offset):
-    right, outcome = told()
+    right, outcome = calibrated()
     distorted = Scaling(slope, offset).apply(right)
     found = learn_scaling(distorted, outcome)
     assert found.slope == pytest.approx(1 / slope, rel=0.1)
@@ -91,7 +91,7 @@ def test_same_identity_compares_the_labels_of_both_ends():
 
 def test_the_figure_has_a_curve_for_each_name_and_the_diagonal(tmp_path):
     pytest.importorskip("matplotlib")
-    right, outcome = told(2000)
+    right, outcome = calibrated(2000)
     curves = {"one": measure_reliability(right, outcome), "two": measure_reliability(1, True)}
     upper, lower = draw_reliability(curves).axes
     assert len(upper.lines) == 3
