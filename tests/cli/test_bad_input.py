@@ -1,4 +1,4 @@
-"""Each kind of bad input: exit code 2, one line that says what to do, nothing written."""
+"""Bad input: exit code 2, an error of one line, and nothing is written."""
 
 import errno
 import os
@@ -27,18 +27,18 @@ def model(tmp_path_factory):
 
 @pytest.fixture
 def refused(tmp_path, capsys):
-    """Run a command that must be refused; give the line it says."""
+    """Run a command that must be refused, and give its error."""
 
     def run(*arguments):
         before = snapshot(tmp_path)
         capsys.readouterr()
         assert main([str(argument) for argument in arguments]) == 2
-        said = capsys.readouterr()
-        assert said.err.startswith("hilander: error: ")
-        assert len(said.err.splitlines()) == 1
-        assert said.out == ""
+        printed = capsys.readouterr()
+        assert printed.err.startswith("hilander: error: ")
+        assert len(printed.err.splitlines()) == 1
+        assert printed.out == ""
         assert snapshot(tmp_path) == before
-        return said.err
+        return printed.err
 
     return run
 
@@ -50,7 +50,7 @@ def write(folder, X, y=None):
 
 
 def spoil(kind):
-    """Embeddings that cannot be clustered, and what the error must say of them."""
+    """Embeddings that cannot be clustered, and words of the error."""
     X, _ = make_identities(n_identities=12, size=8, dim=8)
     if kind == "empty":
         return X[:0], "0 sample"
@@ -91,9 +91,9 @@ def test_bad_embeddings_are_refused_by_cluster(kind, model, tmp_path, refused):
 
 def test_a_wrong_dimension_for_the_model_is_refused(model, tmp_path, refused):
     path = write(tmp_path, make_identities(dim=5)[0])
-    said = refused("cluster", path, "-m", model, "-o", tmp_path / "run")
-    assert "5 features" in said
-    assert "8" in said
+    printed = refused("cluster", path, "-m", model, "-o", tmp_path / "run")
+    assert "5 features" in printed
+    assert "8" in printed
 
 
 @pytest.mark.parametrize(
@@ -104,10 +104,10 @@ def test_a_wrong_dimension_for_the_model_is_refused(model, tmp_path, refused):
         (np.full(96, np.nan), "label of row 0 is missing"),
     ],
 )
-def test_labels_that_teach_nothing_are_refused(labels, words, tmp_path, refused):
+def test_labels_without_pairs_of_both_kinds_are_refused(labels, words, tmp_path, refused):
     X, _ = make_identities(n_identities=12, size=8, dim=8)
-    said = refused("train", write(tmp_path, X, labels), "-o", tmp_path / "m", *QUICK)
-    assert words in said
+    printed = refused("train", write(tmp_path, X, labels), "-o", tmp_path / "m", *QUICK)
+    assert words in printed
 
 
 def test_labels_of_another_length_are_refused(model, tmp_path, refused):
@@ -115,8 +115,8 @@ def test_labels_of_another_length_are_refused(model, tmp_path, refused):
     path = write(tmp_path, X)
     np.save(tmp_path / "y.npy", y[:-1])
     labels = ["--labels", tmp_path / "y.npy"]
-    said = refused("train", path, *labels, "-o", tmp_path / "m", *QUICK)
-    assert "got 95 labels for 96 embeddings" in said
+    printed = refused("train", path, *labels, "-o", tmp_path / "m", *QUICK)
+    assert "got 95 labels for 96 embeddings" in printed
     assert main(["cluster", f"{path}", "-m", f"{model}", "-o", f"{tmp_path}/r", "--quiet"]) == 0
     assert "got 95 labels for 96" in refused("score", tmp_path / "r", *labels)
 
@@ -126,7 +126,7 @@ def test_missing_labels_are_refused_with_the_option_that_names_them(tmp_path, re
     assert "--labels" in refused("train", path, "-o", tmp_path / "m", *QUICK)
 
 
-def test_strings_as_labels_are_fine(tmp_path):
+def test_labels_can_be_strings(tmp_path):
     X, y = make_identities(n_identities=12, size=8, dim=8)
     path = write(tmp_path, X, np.array([f"person {label}" for label in y]))
     assert main(["train", f"{path}", "-o", f"{tmp_path}/m", *QUICK]) == 0
@@ -181,7 +181,7 @@ def output_cases(folder):
 
 
 @pytest.mark.parametrize("place", ["photos", "file", "file/model"])
-def test_an_output_place_that_is_taken_is_refused_before_training(
+def test_an_output_folder_of_others_is_refused_before_training(
     place, model, tmp_path, refused, monkeypatch
 ):
     words = output_cases(tmp_path)[place]
@@ -189,7 +189,7 @@ def test_an_output_place_that_is_taken_is_refused_before_training(
     path = write(tmp_path, X, y)
 
     def never(*_, **__):
-        raise AssertionError("trained for nothing")
+        raise AssertionError("must not be called")
 
     monkeypatch.setattr("hilander.estimator.HiLander.fit", never)
     monkeypatch.setattr("hilander.estimator.HiLander.walk", never)
@@ -208,7 +208,9 @@ def test_a_run_is_not_written_over_a_model(model, tmp_path, refused):
 def test_a_read_only_target_is_refused_before_training(model, tmp_path, refused, monkeypatch):
     X, y = make_identities(n_identities=12, size=8, dim=8)
     path = write(tmp_path, X, y)
-    monkeypatch.setattr(os, "access", lambda place, mode: not mode & os.W_OK)  # root may do all
+    monkeypatch.setattr(
+        os, "access", lambda place, mode: not mode & os.W_OK
+    )  # root may write anywhere
     assert "permission is denied" in refused("train", path, "-o", tmp_path / "m", *QUICK)
     assert "permission is denied" in refused("cluster", path, "-m", model, "-o", tmp_path / "r")
 
@@ -229,7 +231,7 @@ def test_a_full_disk_leaves_nothing_behind(model, tmp_path, refused, monkeypatch
     assert "disk is full" in refused("convert", path, tmp_path / "copy.npy")
 
 
-def test_a_full_disk_leaves_the_old_run_whole(model, tmp_path, refused, monkeypatch):
+def test_a_full_disk_leaves_the_earlier_run_as_it_was(model, tmp_path, refused, monkeypatch):
     path = write(tmp_path, make_identities(n_identities=12, size=8, dim=8)[0])
     command = ["cluster", path, "-m", model, "-o", tmp_path / "run", "--quiet"]
     assert main([str(word) for word in command]) == 0
@@ -251,7 +253,7 @@ def test_a_full_disk_leaves_the_old_run_whole(model, tmp_path, refused, monkeypa
         ["--hidden", "1"],
     ],
 )
-def test_a_setting_that_means_nothing_is_refused(options, tmp_path, refused):
+def test_a_setting_outside_its_range_is_refused(options, tmp_path, refused):
     X, y = make_identities(n_identities=12, size=8, dim=8)
     paper = ["--method", "paper", "--quiet"]
     refused("train", write(tmp_path, X, y), "-o", tmp_path / "m", *options, *paper)
@@ -267,7 +269,7 @@ def test_a_graph_of_other_points_is_refused(model, tmp_path, refused):
     assert "its own k" in refused(*command, "--graph", tmp_path / "graph.npz", "--k", "3")
 
 
-def test_thousands_of_duplicates_and_odd_layouts_just_work(model, tmp_path):
+def test_thousands_of_duplicates_and_other_layouts_are_clustered(model, tmp_path):
     X, _ = make_identities(n_identities=12, size=8, dim=8)
     many = np.repeat(X, 30, axis=0)
     for number, odd in enumerate((many, np.asfortranarray(many, dtype=np.float64), many[::2])):
@@ -276,7 +278,7 @@ def test_thousands_of_duplicates_and_odd_layouts_just_work(model, tmp_path):
         assert main([*command, "--quiet"]) == 0
 
 
-def test_a_level_that_is_not_there_is_refused(model, tmp_path, refused):
+def test_a_missing_level_is_refused(model, tmp_path, refused):
     X, y = make_identities(n_identities=12, size=8, dim=8)
     path = write(tmp_path, X, y)
     assert main(["cluster", f"{path}", "-m", f"{model}", "-o", f"{tmp_path}/r", "--quiet"]) == 0

@@ -1,9 +1,11 @@
-"""A long `hilander cluster` killed at any moment: the same command goes on and ends the same."""
+"""A long `hilander cluster` that is killed: the same command resumes, with the same result."""
 
 import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet
@@ -15,9 +17,11 @@ from hilander.hierarchy import budget
 from hilander.hierarchy.work import KeptWork
 from hilander.synthetic.identities import make_identities
 
-# A process that has everything imported forks children which run the command and kill themselves,
-# with SIGKILL, at the n-th step towards a file's final place, or as the whole run folder is put in
-# its place; a negative n is a time in the life of a child, at which its parent kills it.
+FIXTURES = Path(__file__).resolve().parents[1] / "goldens" / "fixtures"
+# One process imports everything and forks a child for each moment; the child runs the command. A
+# moment n > 0 is the n-th call of replace, rename or fsync, at which the child kills itself with
+# SIGKILL; a text is the first call of that name; n < 0 is a time in seconds, after which the parent
+# kills the child; 0 is never.
 KILLER = """
 import json, os, signal, sys, time
 import hilander.estimator, hilander.training.inference, hilander.cli.kept_work
@@ -55,11 +59,13 @@ print(json.dumps(ends))
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A model of the default method, which remembers something between levels, and points."""
+    """A model of the default method, whose scorer has state between levels, and points."""
     folder = tmp_path_factory.mktemp("resume")
-    X, y = make_identities(n_identities=12, size=10, dim=8, seed=0)
-    HiLander(epochs=2, hidden=8, k=6, p_tau=0.6, random_state=0).fit(X, y).save(folder / "model")
-    X, _ = make_identities(n_identities=25, size=12, dim=8, spread=0.9, seed=1)
+    model = HiLander.load(FIXTURES / "model-default")
+    rules = replace(model.rules_, k=6, decoder="parents")  # two levels
+    model.model_ = replace(model.model_, rules=rules)
+    model.save(folder / "model")
+    X, _ = make_identities(n_identities=25, size=12, dim=16, spread=0.9, seed=1)
     np.save(folder / "points.npy", X.astype(np.float16))
     return folder
 
@@ -98,7 +104,7 @@ def assert_same_run(one, two):
 
 @pytest.fixture(scope="module")
 def whole(place):
-    """The same run, never interrupted, keeping nothing."""
+    """The same run, not interrupted, without kept work."""
     assert main(command(place, place / "whole")) == 0
     assert Hierarchy.load(place / "whole").n_levels > 1
     return place / "whole"
@@ -106,7 +112,7 @@ def whole(place):
 
 def test_killed_at_many_moments_the_same_command_ends_with_the_same_labels(place, whole, tmp_path):
     rng = np.random.default_rng(5)
-    # Each child gets a little further than where the one before it was killed.
+    # Each child gets a little further than the one before it.
     moments = [1, 2, 3, *rng.integers(3, 12, 12).tolist(), -0.01, -0.05, 0]
     ends = kill(place, tmp_path / "run", moments)
     assert ends.count(-9) >= 10
@@ -133,7 +139,7 @@ def long(monkeypatch):
     monkeypatch.setattr(budget, "LONG_RUN", 0)
 
 
-def test_what_is_kept_is_not_worked_out_again(place, long, tmp_path, monkeypatch, capsys):
+def test_kept_stages_are_not_computed_again(place, long, tmp_path, monkeypatch, capsys):
     from hilander.training import inference
 
     searched = []
@@ -161,7 +167,7 @@ def test_what_is_kept_is_not_worked_out_again(place, long, tmp_path, monkeypatch
     assert not kept["level_1"]
 
 
-def test_work_of_another_command_is_dropped_and_that_is_said(place, long, tmp_path, capsys):
+def test_work_of_another_command_is_removed_with_a_message(place, long, tmp_path, capsys):
     assert kill(place, tmp_path / "run", [9]) == [-9]
     loud = [part for part in command(place, tmp_path / "run", "--k", "5") if part != "--quiet"]
     assert main(loud) == 0
@@ -188,7 +194,7 @@ def test_a_foreign_folder_in_the_place_of_the_work_is_left_alone(place, long, tm
     assert (tmp_path / "run.work" / ".notes").read_text() == "mine"
 
 
-def test_a_kept_file_that_is_damaged_is_worked_out_again(place, long, whole, tmp_path):
+def test_a_damaged_kept_file_is_computed_again(place, long, whole, tmp_path):
     assert kill(place, tmp_path / "run", [12]) == [-9]
     (kept,) = (tmp_path / "run.work").glob("level-0-search.npz")
     kept.write_bytes(kept.read_bytes()[:500])
@@ -196,7 +202,7 @@ def test_a_kept_file_that_is_damaged_is_worked_out_again(place, long, whole, tmp
     assert_same_run(whole, tmp_path / "run")
 
 
-def test_removing_work_that_is_gone_does_no_harm(tmp_path):
+def test_work_can_be_removed_twice(tmp_path):
     work = KeptWork(tmp_path / "w", {"a": 1})
     work.remove()
     work.remove()

@@ -1,6 +1,8 @@
 """The demo on a few characters, and what it leaves behind."""
 
+import io
 import json
+from contextlib import redirect_stdout
 
 import numpy as np
 import pytest
@@ -12,18 +14,28 @@ from hilander.cli.main import demo, main
 pytest.importorskip("PIL")
 pytest.importorskip("matplotlib")
 
-SMALL = DemoSettings(max_characters=70, epochs=2)
+SMALL = DemoSettings(max_characters=40, epochs=1)
 PLOTS = ["largest.png", "levels.png", "mistakes.png", "sample.png", "sizes.png", "training.png"]
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory):
+def small(tmp_path_factory, small_steps):
+    """Folder, result and printed text of `hilander demo` on a few characters."""
     folder = tmp_path_factory.mktemp("demo") / "out"
-    return folder, run_demo(folder, SMALL)
+    results = []
+
+    def run_small(folder, settings, *, verbose):
+        results.append(run_demo(folder, SMALL, verbose=verbose))
+        return results[0]
+
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as printed:
+        patch.setattr(demo, "run_demo", run_small)
+        assert main(["demo", "-o", str(folder)]) == 0
+    return folder, results[0], printed.getvalue()
 
 
 def test_the_folder_holds_data_model_run_and_pictures(small):
-    folder, result = small
+    folder, result, _ = small
     assert sorted(p.name for p in (folder / "plots").iterdir()) == PLOTS
     assert HiLander.load(folder / "model").n_features_in_ == 64
     hierarchy = Hierarchy.load(folder / "run")
@@ -34,7 +46,7 @@ def test_the_folder_holds_data_model_run_and_pictures(small):
 
 
 def test_the_page_shows_the_scores_and_every_picture(small):
-    folder, result = small
+    folder, result, _ = small
     page = (folder / "index.html").read_text(encoding="utf-8")
     for name in PLOTS:
         assert f'src="plots/{name}"' in page
@@ -44,20 +56,18 @@ def test_the_page_shows_the_scores_and_every_picture(small):
     assert set(json.loads((folder / "scores.json").read_text())) == set(result.scores)
 
 
-def test_its_files_go_on_with_the_other_commands(small, capsys):
-    folder, result = small
+def test_the_other_commands_read_its_files(small, capsys):
+    folder, result, _ = small
     assert main(["score", f"{folder}/run", "--labels", f"{folder}/test.npz", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["bcubed_f"] == result.scores["Hi-LANDER"].bcubed.f
-    told = json.loads((folder / "run" / "run.json").read_text())
-    assert told["input"]["path"] == f"{folder}/test.npz"
-    assert told["settings"]["model"] == f"{folder}/model"
+    details = json.loads((folder / "run" / "run.json").read_text())
+    assert details["input"]["path"] == f"{folder}/test.npz"
+    assert details["settings"]["model"] == f"{folder}/model"
 
 
-def test_the_command_prints_the_table_and_where_to_look(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(demo, "DemoSettings", lambda seed: SMALL)
-    assert main(["demo", "-o", f"{tmp_path}/d"]) == 0
-    said = capsys.readouterr().out
-    assert "Hi-LANDER" in said
-    assert "cosine >=" in said
-    assert f"{tmp_path}/d/index.html" in said
+def test_the_command_prints_the_table_and_where_the_page_is(small):
+    folder, result, printed = small
+    for name, scores in result.scores.items():
+        assert f"{scores.bcubed.f:.3f}" in printed.partition(name)[2]
+    assert f"open {folder}/index.html" in printed

@@ -38,7 +38,7 @@ class AffinityScorer:
 
 @pytest.fixture(scope="module")
 def doubtful(tmp_path_factory):
-    """A run of several levels, whose merges are far from sure."""
+    """A run of several levels, whose merges have low linkage."""
     folder = tmp_path_factory.mktemp("doubtful") / "run"
     X, _ = make_identities(n_identities=20, size=15, dim=16, spread=0.8, seed=3)
     steps = list(walk_levels(X, AffinityScorer(), Rules(k=2, p_tau=0.3)))
@@ -62,25 +62,25 @@ def run(tmp_path_factory):
     return folder / "run"
 
 
-def test_json_tells_the_doubts_of_the_library_by_id(doubtful, capsys):
+def test_json_lists_the_doubts_of_the_library_by_id(doubtful, capsys):
     assert main(["doubts", str(doubtful), "--top", "5", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)
     hierarchy = Hierarchy.load(doubtful)
     graph, scores = load_scored_graph(doubtful)
     merges = find_doubtful_merges(hierarchy, 5)
     pairs = find_merge_candidates(hierarchy, graph.neighbours, scores.linkage, 5)
     assert merges
     assert pairs
-    assert len(told["merges"]) == len(merges)
-    assert len(told["splits"]) == len(pairs)
+    assert len(found["merges"]) == len(merges)
+    assert len(found["splits"]) == len(pairs)
     sizes = hierarchy.sizes(-1)
-    for row, doubt in zip(told["merges"] + told["splits"], merges + pairs, strict=True):
+    for row, doubt in zip(found["merges"] + found["splits"], merges + pairs, strict=True):
         assert (row["a"], row["b"]) == (f"face-{doubt.a}", f"face-{doubt.b}")
         assert row["linkage"] == pytest.approx(doubt.linkage, abs=1e-4)
-    for row in told["splits"]:
+    for row in found["splits"]:
         assert row["cluster_a"] != row["cluster_b"]
         assert row["size_a"] == sizes[row["cluster_a"]]
-    for row in told["merges"]:
+    for row in found["merges"]:
         assert row["cluster_a"] == row["cluster_b"]
 
 
@@ -112,18 +112,18 @@ def test_a_run_without_its_graph_is_refused(doubtful, tmp_path, capsys):
 def test_the_run_holds_the_quality_of_each_final_cluster(run):
     graph, scores = load_scored_graph(run)
     hierarchy = Hierarchy.load(run)
-    found = measure_quality(graph.neighbours, scores.linkage, hierarchy.labels(-1))
+    measured = measure_quality(graph.neighbours, scores.linkage, hierarchy.labels(-1))
     written = read_parquet_column(run / QUALITY_FILE, "quality", ())
-    np.testing.assert_array_equal(written, found.quality)
+    np.testing.assert_array_equal(written, measured.quality)
     peaks = read_parquet_column(run / QUALITY_FILE, "peak", ())
     assert list(peaks) == [f"face-{point}" for point in hierarchy.peaks(-1)]
 
 
-def test_cluster_decodes_as_asked_and_says_so(run, capsys):
+def test_cluster_applies_the_decoder_and_records_it(run, capsys):
     folder = run.parent
     there = ["-m", str(folder / "model"), "-o", str(folder / "other"), "--decoder", "contract"]
     assert main(["cluster", str(folder / "emb.npz"), "--quiet", *there]) == 0
-    told = json.loads((folder / "other" / "run.json").read_text(encoding="utf-8"))
-    assert told["settings"]["decoder"] == "contract"
+    found = json.loads((folder / "other" / "run.json").read_text(encoding="utf-8"))
+    assert found["settings"]["decoder"] == "contract"
     before = json.loads((run / "run.json").read_text(encoding="utf-8"))
     assert before["settings"]["decoder"] == "parents"

@@ -1,4 +1,4 @@
-"""The commands, run in this process on data small enough for seconds."""
+"""The commands, run in this process on small data."""
 
 import json
 import re
@@ -14,7 +14,9 @@ import pyarrow.parquet
 import pytest
 
 from hilander import Hierarchy, HiLander
-from hilander.cli.main import main
+from hilander.cli.inputs import METHODS
+from hilander.cli.main import main, make_parser
+from hilander.cli.train_options import make_model
 from hilander.hierarchy.storage import load_scored_graph
 from hilander.synthetic.identities import make_identities
 
@@ -27,7 +29,7 @@ def names(n, prefix="p"):
 
 @pytest.fixture
 def files(tmp_path):
-    """Train and test files with labels and ids, and their folder as the working place."""
+    """Folder of a training and a test file with labels and ids."""
     for name, seed in (("train", 0), ("test", 1)):
         X, y = make_identities(n_identities=12, size=8, dim=8, seed=seed)
         np.savez(tmp_path / f"{name}.npz", features=X, labels=y, id=names(len(X)))
@@ -54,7 +56,7 @@ def test_train_writes_a_model_that_loads_and_leaves_no_checkpoint(trained):
     assert sorted(p.name for p in trained.iterdir()) == ["model", "test.npz", "train.npz"]
 
 
-def test_train_takes_labels_of_another_file_by_id(files, capsys):
+def test_train_matches_labels_of_another_file_by_id(files, capsys):
     with np.load(files / "train.npz") as data:
         X, y, ids = data["features"], data["labels"], data["id"]
     np.savez(files / "plain.npz", features=X, id=ids)
@@ -66,7 +68,7 @@ def test_train_takes_labels_of_another_file_by_id(files, capsys):
     assert main(["train", f"{files}/plain.npz", *labelled, "-o", f"{files}/a", *common]) == 0
     assert main(["train", f"{files}/train.npz", "-o", f"{files}/b", *common]) == 0
     a, b = (files / m / "weights.safetensors" for m in "ab")
-    # Names sort otherwise than numbers, so identities are numbered otherwise; the task is the same.
+    # Names sort in another order than numbers, so identities have other numbers.
     assert a.stat().st_size == b.stat().st_size
     assert HiLander.load(files / "a").summary_["n_identities"] == 12
     assert capsys.readouterr().err == ""
@@ -95,17 +97,49 @@ def test_every_option_of_train_reaches_the_model(files):
     assert (model.random_state, model.val_fraction) == (5, 0.3)
 
 
-def test_the_default_model_takes_the_options_that_are_its_own(files):
-    options = ["--epochs", "1", "--hidden", "8", "--k", "7", "--batch-size", "64", "--quiet"]
-    assert main(["train", f"{files}/train.npz", "-o", f"{files}/m", *options]) == 0
-    model = HiLander.load(files / "m")
-    assert (model.method, model.rules_.k, model.learning.batch_size) == ("evidence", 7, 64)
+def test_the_options_of_the_default_method_reach_the_model():
+    options = [
+        "--epochs",
+        "1",
+        "--hidden",
+        "8",
+        "--k",
+        "7",
+        "--batch-size",
+        "64",
+        "--prior",
+        "none",
+    ]
+    model = make_model(make_parser().parse_args(["train", "x.npz", "-o", "m", *options]))
+    assert (model.method, model.k, model.hidden, model.prior) == ("evidence", 7, 8, "none")
+    assert (model.learning.epochs, model.learning.batch_size) == (1, 64)
 
 
-@pytest.mark.parametrize("option", [["--encoder", "attention"], ["--balance"], ["--layers", "2"]])
-def test_options_of_the_papers_model_are_refused_for_another(option, files, capsys):
-    assert main(["train", f"{files}/train.npz", "-o", f"{files}/m", *option]) == 2
-    assert f"{option[0]} is for --method paper" in capsys.readouterr().err
+def test_an_option_that_is_not_given_keeps_the_default_of_the_estimator():
+    for method in METHODS:
+        options = ["--method", method]
+        model = make_model(make_parser().parse_args(["train", "x.npz", "-o", "m", *options]))
+        given = {"method": method, "learning": model.learning, "verbose": True}
+        assert model.get_params() == HiLander(**given).get_params()
+        assert model.learning == type(model.learning)()
+
+
+@pytest.mark.parametrize(
+    ("method", "other", "option"),
+    [
+        ("evidence", "paper", ["--encoder", "attention"]),
+        ("evidence", "paper", ["--balance"]),
+        ("evidence", "paper", ["--layers", "2"]),
+        ("evidence", "paper", ["--released-hierarchy"]),
+        ("paper", "evidence", ["--start", "pretrained"]),
+        ("paper", "evidence", ["--prior", "none"]),
+    ],
+)
+def test_an_option_of_another_method_is_refused(method, other, option, files, capsys):
+    command = ["train", f"{files}/train.npz", "-o", f"{files}/m", "--method", method]
+    assert main([*command, *option]) == 2
+    error = f"{option[0]} is for --method {other}, got --method {method}; leave it out"
+    assert error in capsys.readouterr().err
     assert not (files / "m").exists()
 
 
@@ -122,31 +156,31 @@ def test_cluster_writes_one_row_for_each_input_with_its_id(clustered):
         assert table["cluster"].to_pylist() == model.predict(data["features"]).tolist()
 
 
-def test_cluster_writes_what_was_done_and_how_long_it_took(clustered):
-    told = json.loads((clustered / "run" / "run.json").read_text())
+def test_run_json_holds_input_settings_and_times(clustered):
+    details = json.loads((clustered / "run" / "run.json").read_text())
     hierarchy = Hierarchy.load(clustered / "run")
-    assert told["input"] == {
+    assert details["input"] == {
         "path": f"{clustered}/test.npz", "n": 96, "dim": 8, "has_ids": True
     }  # fmt: skip
-    assert told["n_levels"] == hierarchy.n_levels
-    assert told["n_clusters"] == [level.n_clusters for level in hierarchy.levels]
-    stages = [stage["stage"] for stage in told["stages"]]
+    assert details["n_levels"] == hierarchy.n_levels
+    assert details["n_clusters"] == [level.n_clusters for level in hierarchy.levels]
+    stages = [stage["stage"] for stage in details["stages"]]
     assert stages[:3] == ["load_model", "read", "prepare"]
     assert stages[3] == "level_0"
     assert stages[-1] == "write"
-    assert all(stage["seconds"] >= 0 for stage in told["stages"])
-    assert set(told["versions"]) >= {"hilander", "python", "numpy", "torch"}
-    assert told["settings"]["k"] == 10
-    levels = [stage for stage in told["stages"] if stage["stage"].startswith("level_")]
-    assert {stage["p_tau"] for stage in levels} == {told["settings"]["p_tau"]}
+    assert all(stage["seconds"] >= 0 for stage in details["stages"])
+    assert set(details["versions"]) >= {"hilander", "python", "numpy", "torch"}
+    assert details["settings"]["k"] == 10
+    levels = [stage for stage in details["stages"] if stage["stage"].startswith("level_")]
+    assert {stage["p_tau"] for stage in levels} == {details["settings"]["p_tau"]}
 
 
-def test_a_run_tells_the_threshold_that_suits_the_spread_of_its_sizes(clustered, capsys):
+def test_a_run_prints_the_threshold_that_was_adapted_to_the_cluster_sizes(clustered, capsys):
     model = HiLander.load(clustered / "model")
     rules = replace(model.rules_, p_tau=0.4, p_tau_slope=1.0)
     model.model_ = replace(model.model_, rules=rules)
-    model.save(clustered / "rising")
-    command = ["cluster", f"{clustered}/test.npz", "-m", f"{clustered}/rising"]
+    model.save(clustered / "adaptive")
+    command = ["cluster", f"{clustered}/test.npz", "-m", f"{clustered}/adaptive"]
     assert main([*command, "-o", f"{clustered}/run"]) == 0
     (step, *_) = model.walk(np.load(clustered / "test.npz")["features"])
     applied = step.parents.p_tau
@@ -154,8 +188,8 @@ def test_a_run_tells_the_threshold_that_suits_the_spread_of_its_sizes(clustered,
     assert (
         f"p_tau {applied:.2g} (adapted to the cluster sizes, from 0.4)" in capsys.readouterr().out
     )
-    told = json.loads((clustered / "run" / "run.json").read_text())
-    assert told["settings"]["p_tau"] == 0.4
+    details = json.loads((clustered / "run" / "run.json").read_text())
+    assert details["settings"]["p_tau"] == 0.4
     assert main(["info", str(clustered / "run"), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert (shown["p_tau"], shown["p_tau_applied"][0]) == (0.4, pytest.approx(applied, abs=1e-4))
@@ -181,43 +215,43 @@ def test_a_graph_of_one_run_gives_the_same_run_again(clustered):
     assert np.array_equal(first.labels(-1), again.labels(-1))
 
 
-def test_cluster_obeys_k_p_tau_and_format(clustered):
+def test_cluster_applies_k_p_tau_and_format(clustered):
     command = ["cluster", f"{clustered}/test.npz", "-m", f"{clustered}/model", "--quiet"]
     options = ["--k", "4", "--p-tau", "1", "--early-stop", "--format", "csv"]
     assert main([*command, *options, "-o", f"{clustered}/other"]) == 0
-    told = json.loads((clustered / "other" / "run.json").read_text())["settings"]
-    assert (told["k"], told["p_tau"], told["early_stop"]) == (4, 1.0, True)
+    details = json.loads((clustered / "other" / "run.json").read_text())["settings"]
+    assert (details["k"], details["p_tau"], details["early_stop"]) == (4, 1.0, True)
     lines = (clustered / "other" / "clusters.csv").read_text().splitlines()
     assert len(lines) == 97
     assert lines[0].startswith("id,cluster,level_0")
     assert load_scored_graph(clustered / "other")[0].k == 4
 
 
-def test_a_run_is_written_again_in_its_own_place(clustered):
+def test_a_run_can_be_written_again_to_the_same_folder(clustered):
     command = ["cluster", f"{clustered}/test.npz", "-m", f"{clustered}/model", "--quiet"]
     assert main([*command, "-o", f"{clustered}/run", "--p-tau", "1"]) == 0
     assert json.loads((clustered / "run" / "run.json").read_text())["settings"]["p_tau"] == 1.0
 
 
-def test_a_run_in_the_place_of_another_says_so(clustered, capsys):
+def test_a_run_in_the_folder_of_another_is_announced(clustered, capsys):
     command = ["cluster", f"{clustered}/test.npz", "-m", f"{clustered}/model"]
     n_clusters = Hierarchy.load(clustered / "run").n_clusters()
     assert main([*command, "-o", f"{clustered}/new"]) == 0
     assert "replaces" not in capsys.readouterr().out
     assert main([*command, "-o", f"{clustered}/run"]) == 0
-    (said,) = (line for line in capsys.readouterr().out.splitlines() if "replaces" in line)
+    (printed,) = (line for line in capsys.readouterr().out.splitlines() if "replaces" in line)
     assert re.fullmatch(
         rf"this run replaces an earlier one, of \d{{4}}-\d\d-\d\d \d\d:\d\d with 96 points in "
         rf"{n_clusters} clusters",
-        said,
+        printed,
     )
     (clustered / "run" / "run.json").write_text("{")  # damaged, or saved from Python without one
     review = clustered / "run.explorer" / "review.sqlite"
     review.parent.mkdir()
     review.write_text("mine")
     assert main([*command, "-o", f"{clustered}/run"]) == 0
-    said = capsys.readouterr().out.splitlines()[-1]
-    assert said == f"this run replaces an earlier one; its review in {review.parent} is kept"
+    printed = capsys.readouterr().out.splitlines()[-1]
+    assert printed == f"this run replaces an earlier one; its review in {review.parent} is kept"
     assert review.read_text() == "mine"
     assert main([*command, "-o", f"{clustered}/run", "--quiet"]) == 0
     assert capsys.readouterr().out == ""
@@ -282,7 +316,7 @@ def test_labels_of_a_run_without_ids_are_taken_in_order(trained, capsys):
 @pytest.mark.parametrize(
     ("name", "kind"), [("model", "model"), ("run", "run"), ("test.npz", "embeddings")]
 )
-def test_info_says_what_a_path_is(clustered, capsys, name, kind):
+def test_info_names_the_kind_of_a_path(clustered, capsys, name, kind):
     assert main(["info", f"{clustered}/{name}"]) == 0
     assert capsys.readouterr().out.splitlines()[0].split() == ["kind", kind]
     assert main(["info", f"{clustered}/{name}", "--json"]) == 0
@@ -291,29 +325,29 @@ def test_info_says_what_a_path_is(clustered, capsys, name, kind):
 
 
 def test_info_of_a_run_shows_one_threshold_for_each_level(clustered, capsys):
-    told = json.loads((clustered / "run" / "run.json").read_text())
-    tried = [stage for stage in told["stages"] if stage["stage"].startswith("level_")]
-    assert len(tried) > told["n_levels"]  # the last one merged nothing
+    details = json.loads((clustered / "run" / "run.json").read_text())
+    tried = [stage for stage in details["stages"] if stage["stage"].startswith("level_")]
+    assert len(tried) > details["n_levels"]  # the last one merged nothing
     assert main(["info", f"{clustered}/run", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    assert len(facts["p_tau_applied"]) == len(facts["n_clusters"]) == told["n_levels"]
+    assert len(facts["p_tau_applied"]) == len(facts["n_clusters"]) == details["n_levels"]
 
 
-def test_info_of_a_run_says_how_its_embeddings_were_prepared(clustered, capsys):
+def test_info_of_a_run_describes_the_preparation_of_its_embeddings(clustered, capsys):
     assert main(["cluster", f"{clustered}/test.npz", "-o", f"{clustered}/run", "--quiet"]) == 0
     path = clustered / "run" / "run.json"
-    told = json.loads(path.read_text())
+    details = json.loads(path.read_text())
     assert main(["info", f"{clustered}/run"]) == 0
     (line,) = (one for one in capsys.readouterr().out.splitlines() if "embeddings are" in one)
-    assert told["model"]["preparation"].startswith("L2-normalised")
-    assert told["model"]["preparation"] in line
-    del told["model"]["preparation"]  # a run of those that did not keep it
-    path.write_text(json.dumps(told))
+    assert details["model"]["preparation"].startswith("L2-normalised")
+    assert details["model"]["preparation"] in line
+    del details["model"]["preparation"]  # as in runs of early versions
+    path.write_text(json.dumps(details))
     assert main(["info", f"{clustered}/run"]) == 0
     assert "embeddings are" not in capsys.readouterr().out
 
 
-def test_info_counts_the_epochs_of_one_look(clustered, capsys):
+def test_info_counts_the_epochs_of_one_classifier(clustered, capsys):
     from hilander.linkage.storage import PRETRAINED
 
     assert main(["info", f"{clustered}/model", "--json"]) == 0
@@ -354,7 +388,7 @@ def test_convert_carries_ids_and_labels_between_formats(files, capsys):
         assert np.array_equal(np.load(files / "t.npy"), first["features"])
 
 
-def test_convert_reads_the_papers_pickles(files):
+def test_convert_reads_pickles_of_the_paper(files):
     import pickle
 
     X, y = make_identities(3, 4, 5)
@@ -382,22 +416,22 @@ def test_a_warning_is_one_line_unless_quiet(files, capsys):
     assert main(command) == 0
     assert capsys.readouterr().err == ""
     assert main(command[:-1]) == 0
-    said = capsys.readouterr().err.splitlines()
-    assert [line for line in said if line.startswith("hilander: warning: X has 3 features")]
-    assert [line for line in said if line.startswith("hilander: warning: 4 of 96 labels are -1")]
-    assert not [line for line in said if ".py" in line]
+    printed = capsys.readouterr().err.splitlines()
+    assert [line for line in printed if line.startswith("hilander: warning: X has 3 features")]
+    assert [line for line in printed if line.startswith("hilander: warning: 4 of 96 labels are -1")]
+    assert not [line for line in printed if ".py" in line]
 
 
 @pytest.mark.filterwarnings("default")
-def test_ids_that_stand_more_than_once_are_told_of_and_kept(trained, capsys):
+def test_repeated_ids_are_kept_with_a_warning(trained, capsys):
     with np.load(trained / "test.npz") as data:
         ids = np.where(np.arange(96) == 7, "p3", data["id"])
         np.savez(trained / "twins.npz", features=data["features"], id=ids)
     command = ["cluster", f"{trained}/twins.npz", "-m", f"{trained}/model", "-o", f"{trained}/r"]
     assert main(command) == 0
-    (said,) = capsys.readouterr().err.splitlines()
-    assert "twins.npz repeats ids: 1 of 96 rows" in said
-    assert "('p3' occurs 2 times)" in said
+    (printed,) = capsys.readouterr().err.splitlines()
+    assert "twins.npz repeats ids: 1 of 96 rows" in printed
+    assert "('p3' occurs 2 times)" in printed
     table = pyarrow.parquet.read_table(trained / "r" / "clusters.parquet")
     assert table["id"].to_pylist() == ids.tolist()
 
@@ -417,10 +451,10 @@ def test_help_is_quick_and_imports_no_torch():
 @pytest.mark.parametrize("arguments", [[], ["clutser"], ["train"], ["score", "x", "--nonsense"]])
 def test_a_wrong_command_line_is_one_line_and_code_2(arguments, capsys):
     assert main(arguments) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert len(said.err.splitlines()) == 1
-    assert said.err.startswith("hilander: error: ")
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert len(printed.err.splitlines()) == 1
+    assert printed.err.startswith("hilander: error: ")
 
 
 def test_a_defect_is_one_line_and_code_1_unless_debugging(files, capsys, monkeypatch):
@@ -429,9 +463,9 @@ def test_a_defect_is_one_line_and_code_1_unless_debugging(files, capsys, monkeyp
 
     monkeypatch.setattr("hilander.cli.info.describe", fail)
     assert main(["info", f"{files}/test.npz"]) == 1
-    said = capsys.readouterr().err
-    assert len(said.splitlines()) == 1
-    assert "--debug" in said
+    printed = capsys.readouterr().err
+    assert len(printed.splitlines()) == 1
+    assert "--debug" in printed
     with pytest.raises(KeyError, match="deep inside"):
         main(["info", f"{files}/test.npz", "--debug"])
 
@@ -441,7 +475,7 @@ def train_command(folder, model):
         "--method",
         "paper",
         "--epochs",
-        "150",
+        "40",
         "--hidden",
         "8",
         "--val-fraction",
@@ -453,11 +487,11 @@ def train_command(folder, model):
     return ["train", f"{folder}/train.npz", "-o", f"{folder}/{model}", *options]
 
 
-def test_a_run_stopped_by_ctrl_c_goes_on_to_the_same_weights(files):
-    # A process that was started in the background ignores Ctrl-C, and its children with it.
-    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+def test_training_stopped_by_ctrl_c_resumes_to_the_same_weights(files):
+    # A process that was started in the background ignores Ctrl-C, and so do its children.
+    handler = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     code = (
-        f"{heeding}; import sys; from hilander.cli.main import main; sys.exit(main(sys.argv[1:]))"
+        f"{handler}; import sys; from hilander.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", code, *train_command(files, "model")],
@@ -471,13 +505,13 @@ def test_a_run_stopped_by_ctrl_c_goes_on_to_the_same_weights(files):
         while not (kept / "validate.safetensors").exists() and time.monotonic() < deadline:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=300)
+        _, printed = process.communicate(timeout=300)
     finally:
         process.kill()
         process.communicate()
-    assert process.returncode == 130, said
-    assert len(said.splitlines()) == 1
-    assert "model.checkpoint is kept" in said
+    assert process.returncode == 130, printed
+    assert len(printed.splitlines()) == 1
+    assert "model.checkpoint is kept" in printed
     assert not (files / "model").exists()
 
     assert main(train_command(files, "model")) == 0
@@ -487,7 +521,7 @@ def test_a_run_stopped_by_ctrl_c_goes_on_to_the_same_weights(files):
     assert weights[0] == weights[1]
 
 
-def test_a_resumed_run_does_only_the_epochs_that_are_missing(files, monkeypatch):
+def test_a_resumed_training_does_only_the_missing_epochs(files, monkeypatch):
     from hilander.learning import loop
 
     done = []

@@ -1,4 +1,4 @@
-"""Inputs that are named by word, that are not there, or whose labels say less than they seem to."""
+"""The pretrained model by name, missing files, and labels of unknown identity."""
 
 import json
 
@@ -16,7 +16,7 @@ from hilander.synthetic.identities import make_identities
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run of embeddings without ids, with their labels beside it."""
+    """Folder of a run of embeddings without ids, and of their labels."""
     folder = tmp_path_factory.mktemp("named")
     features, labels = make_identities(n_identities=30, size=6, dim=24, spread=0.9, seed=0)
     np.save(folder / "points.npy", features)
@@ -26,22 +26,22 @@ def run(tmp_path_factory):
 
 
 @pytest.mark.parametrize("read", [HiLander.load, Hierarchy.load, read_embeddings, read_labels])
-def test_what_is_not_there_is_a_file_not_found_and_still_a_file_error(read, tmp_path):
+def test_a_missing_file_is_both_a_file_not_found_and_a_file_format_error(read, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"gone\.npy does not exist, expected a") as caught:
         read(tmp_path / "gone.npy")
     assert isinstance(caught.value, FileFormatError)
 
 
-def test_info_knows_the_model_in_the_box_by_name(capsys, monkeypatch, tmp_path):
+def test_info_describes_the_pretrained_model_by_name(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert main(["info", "pretrained", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["kind"] == "model"
-    (tmp_path / "pretrained").mkdir()  # a folder of that name is meant
+    (tmp_path / "pretrained").mkdir()  # a folder of that name comes first
     assert main(["info", "pretrained"]) == 2
     assert "has no hilander.json" in capsys.readouterr().err
 
 
-def test_cluster_knows_the_model_in_the_box_by_name(run, capsys):
+def test_cluster_takes_the_pretrained_model_by_name(run, capsys):
     assert main(["cluster", f"{run}/points.npy", "-m", "pretrained", "-o", f"{run}/again"]) == 0
     assert "model: pretrained" in capsys.readouterr().out
     again, before = (Hierarchy.load(run / name).labels(-1) for name in ("again", "run"))
@@ -49,7 +49,7 @@ def test_cluster_knows_the_model_in_the_box_by_name(run, capsys):
 
 
 @pytest.mark.filterwarnings("default:.*has ids")
-def test_ids_that_cannot_be_matched_are_told_of(run, capsys):
+def test_ids_that_cannot_be_matched_give_a_warning(run, capsys):
     labels = np.load(run / "labels.npy")
     lines = [f"photo-{row},{label}" for row, label in enumerate(labels)]
     (run / "named.csv").write_text("id,label\n" + "\n".join(lines))
@@ -73,9 +73,11 @@ def test_points_of_unknown_identity_are_not_scored(run, capsys, every):
     np.save(run / "some.npy", labels)
     command = ["score", f"{run}/run", "--labels", f"{run}/some.npy", "--json"]
     assert main([*command, *every]) == 0
-    said = capsys.readouterr()
-    assert "60 of 180 labels are -1, which means unknown: those points are not scored" in said.err
+    printed = capsys.readouterr()
+    assert (
+        "60 of 180 labels are -1, which means unknown: those points are not scored" in printed.err
+    )
     found = Hierarchy.load(run / "run").labels(-1)
     expected = pairwise_f(labels[labels >= 0], found[labels >= 0])
-    assert json.loads(said.out)["pairwise_f"] == pytest.approx(expected)
+    assert json.loads(printed.out)["pairwise_f"] == pytest.approx(expected)
     assert expected != pytest.approx(pairwise_f(labels, found))

@@ -6,9 +6,9 @@ from argparse import Namespace
 import numpy as np
 import pytest
 
-from hilander import HiLander
 from hilander.cli.main import main, make_parser
 from hilander.cli.old_names import rename_old_names
+from hilander.cli.train_options import make_model
 from hilander.synthetic.identities import make_identities
 
 OLD_WORDS = ("adviser", "box", "nothing")
@@ -58,17 +58,16 @@ def test_help_does_not_show_the_old_names():
         assert not set(words) & {*OLD_WORDS, "--adviser"}
 
 
-@pytest.mark.filterwarnings("default")
-def test_train_accepts_the_old_names(tmp_path, capsys, small_steps):
-    X, y = make_identities(n_identities=12, size=8, dim=8, seed=0)
-    np.savez(tmp_path / "train.npz", features=X, labels=y)
-    command = ["train", f"{tmp_path}/train.npz", "-o", f"{tmp_path}/m", "--epochs", "1"]
-    command += ["--hidden", "8", "--val-fraction", "0", "--p-tau", "0.5"]
-    assert main([*command, "--start", "nothing", "--adviser", "nothing"]) == 0
-    printed = capsys.readouterr().err
-    assert "hilander: warning: `--start nothing` is now `--start none`" in printed
-    assert "hilander: warning: `--adviser nothing` is now `--prior none`" in printed
-    model = HiLander.load(tmp_path / "m")
+def test_train_accepts_the_old_names():
+    options = ["--start", "nothing", "--adviser", "nothing"]
+    args = make_parser().parse_args(["train", "train.npz", "-o", "model", *options])
+    with pytest.warns(FutureWarning) as caught:
+        rename_old_names(args)
+    assert sorted(str(one.message).partition(";")[0] for one in caught) == [
+        "`--adviser nothing` is now `--prior none`",
+        "`--start nothing` is now `--start none`",
+    ]
+    model = make_model(args)
     assert (model.start, model.prior) == ("none", "none")
 
 

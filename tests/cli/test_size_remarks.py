@@ -1,4 +1,4 @@
-"""What is said of a run whose sizes look as if something were wrong."""
+"""Remarks on a run whose cluster sizes suggest a problem."""
 
 import numpy as np
 import pytest
@@ -29,44 +29,44 @@ def remark(*levels, can_whiten=False, whitened=False):
 
 
 def pairs(n_points, n_pairs):
-    """Labels of points of which so many pairs are together, and the others alone."""
+    """Labels of `n_pairs` pairs; all other points are singletons."""
     return np.concatenate(
         [np.repeat(np.arange(n_pairs), 2), np.arange(n_pairs, n_points - n_pairs)]
     )
 
 
-def test_points_that_nearly_all_stay_alone_are_told_of():
-    said = remark(pairs(200, 4))
-    assert said.startswith("192 of 200 points are in a cluster of their own: either")
-    assert "a lower --p-tau, or train on labels" in said
+def test_nearly_all_singletons_give_a_remark():
+    printed = remark(pairs(200, 4))
+    assert printed.startswith("192 of 200 points are in a cluster of their own: either")
+    assert "a lower --p-tau, or train on labels" in printed
     assert remark(pairs(200, 5)) == ""
 
 
-def test_one_cluster_of_all_is_told_of_with_the_level_below_it():
-    said = remark(np.zeros(60, int))
-    assert said.startswith("all points are in one cluster: either they are one identity, or")
-    assert "a higher --p-tau, or train on labels" in said
-    assert "has more clusters" not in said
+def test_one_cluster_gives_a_remark_that_names_a_finer_level():
+    printed = remark(np.zeros(60, int))
+    assert printed.startswith("all points are in one cluster: either they are one identity, or")
+    assert "a higher --p-tau, or train on labels" in printed
+    assert "has more clusters" not in printed
     assert "(level_0 of clusters.parquet has more clusters)" in remark(
         np.arange(60) // 20, np.zeros(60, int)
     )
     assert remark(np.arange(60) // 30) == ""
 
 
-def test_few_points_may_well_be_one_identity_or_as_many_as_they_are():
-    for n_points, is_told in ((50, False), (51, True)):
+def test_a_small_set_gives_no_remark():
+    for n_points, is_remarked in ((50, False), (51, True)):
         for labels in (np.arange(n_points), np.zeros(n_points, int)):
-            assert bool(remark(labels)) == is_told
+            assert bool(remark(labels)) == is_remarked
 
 
 @pytest.mark.parametrize("labels", [np.arange(60), np.zeros(60, int)])
-def test_the_other_whitening_is_advised_where_it_can_be_chosen(labels):
+def test_the_other_whitening_is_suggested_if_it_can_be_chosen(labels):
     assert "--p-tau, --whiten yes, or" in remark(labels, can_whiten=True)
     assert "--p-tau, --whiten no, or" in remark(labels, can_whiten=True, whitened=True)
     assert "--whiten" not in remark(labels)
 
 
-def test_hilander_cluster_says_it(tmp_path, capsys):
+def test_hilander_cluster_prints_the_remark(tmp_path, capsys):
     X = np.random.default_rng(0).normal(size=(120, 32))
     np.save(tmp_path / "noise.npy", X)
     np.save(tmp_path / "fine.npy", make_identities(n_identities=12, size=10, dim=32, seed=0)[0])
@@ -77,16 +77,16 @@ def test_hilander_cluster_says_it(tmp_path, capsys):
     assert "of their own" not in capsys.readouterr().out
 
 
-def test_pieces_of_one_cloud_are_told_of(tmp_path, capsys):
+def test_parts_of_one_cloud_give_a_remark(tmp_path, capsys):
     cloud = np.random.default_rng(0).normal(size=(300, 32)) + 3
     np.save(tmp_path / "cloud.npy", cloud.astype(np.float32))
     assert main(["cluster", str(tmp_path / "cloud.npy"), "-o", str(tmp_path / "run")]) == 0
-    said = capsys.readouterr().out
-    assert "these 300 points form one cloud without gaps, and the " in said
-    assert "the points may be one identity, or one identity each" in said
+    printed = capsys.readouterr().out
+    assert "these 300 points form one cloud without gaps, and the " in printed
+    assert "the points may be one identity, or one identity each" in printed
 
 
-def test_identities_that_stand_apart_are_no_cloud():
+def test_separate_identities_are_no_cloud():
     points, labels = make_identities(n_identities=30, size=8, dim=32, seed=0)
     assert remark_on_sizes(group(labels), points, can_whiten=True, whitened=False) == ""
     cloud = np.random.default_rng(0).normal(size=points.shape)

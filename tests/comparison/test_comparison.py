@@ -15,9 +15,9 @@ from hilander.errors import EmbeddingError, LabelError, SettingError
 from hilander.synthetic.identities import make_identities
 
 sys.path.insert(0, str(Path(__file__).parent))
-from tests.comparison.fake_methods import METHODS as FAKES
+from tests.comparison.fake_rivals import METHODS as FAKES
 
-REGISTRY = "tests.comparison.fake_methods:METHODS"
+REGISTRY = "tests.comparison.fake_rivals:METHODS"
 
 
 @pytest.fixture(scope="module")

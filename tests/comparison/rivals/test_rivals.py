@@ -55,7 +55,7 @@ def test_an_easy_problem_is_solved(method: Rival, easy) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW_TO_COMPILE)
-def test_an_easy_problem_is_solved_by_compiled_peers(name: str, easy) -> None:
+def test_an_easy_problem_is_solved_by_compiled_rivals(name: str, easy) -> None:
     problem, labels = easy
     assert mean_f(labels, run(RIVALS[name], problem)) > 0.85
 
