@@ -52,9 +52,14 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 # Runs in a process of its own, with the tree as the only place of the package.
 TRACE = """
-import importlib, json, sys, threading, warnings
+import contextlib, importlib, json, pkgutil, sys, threading, warnings
 warnings.simplefilter("ignore")
+import hilander
 from hilander import HiLander
+for one in pkgutil.walk_packages(hilander.__path__, "hilander."):
+    if not one.name.endswith("__main__"):  # what runs at import is not traced
+        with contextlib.suppress(ImportError):
+            importlib.import_module(one.name)
 try:
     make = importlib.import_module("hilander.synthetic.identities").make_identities
 except ImportError:
@@ -63,7 +68,7 @@ X, y = make(n_identities=24, size=20, dim=16, seed=0)
 other, _ = make(n_identities=24, size=20, dim=16, seed=1)
 seen = set()
 def note(frame, event, argument):
-    if event == "call" and frame.f_code.co_name != "<module>":
+    if event == "call":
         seen.add(frame.f_code.co_filename)
 model = HiLander(epochs=1, method=sys.argv[1])
 threading.setprofile(note); sys.setprofile(note)

@@ -62,12 +62,12 @@ def render_page(suite: Suite, rows: Sequence[Row], pseudo: Sequence[dict[str, ob
         "run`. Rows: `benchmarks/results/comparison.jsonl`; `python -m benchmarks.render` draws "
         "this page from them. Every method was tuned on the training set alone, each with at most "
         f"{BUDGET} settings, by the mean of pairwise and BCubed F. "
-        "[Rivals](../reference/rivals.md) describes each method. Cells are Fp / Fb / NMI, the mean over "
-        f"{suite.seeds} seeds where the result depends on the seed.",
+        "[Rivals](../reference/rivals.md) describes each method. Cells are Fp / Fb / NMI, the "
+        f"mean over {suite.seeds} seeds where the result depends on the seed.",
         "The pairs: omniglot has handwritten characters, embedded by a small CNN. flowers has "
         "kinds of flowers, embedded by EfficientNet. faces trains on CelebA and tests on LFW, "
-        "whose size distribution differs; both are embedded by dlib. A plus after a commit means that "
-        "files differed from the commit.",
+        "whose size distribution differs; both are embedded by dlib. A plus after a commit means "
+        "that files differed from the commit.",
     ]
     for table in suite.tables:
         parts += [f"## {table.title}", render_table(table, rows, pseudo)]
