@@ -1,1 +1,1 @@
-"""How likely an edge joins one identity: the paper's network, and edge features."""
+"""Probability that an edge joins one identity: LANDER, and classifiers of edge features."""

@@ -133,8 +133,8 @@ def read_network(folder: Path) -> StoredNetwork:
     except RuntimeError as error:
         reason = str(error).splitlines()[-1].strip()
         raise ModelError(
-            f"{path} does not fit the settings beside it, or is of another version: {reason}; "
-            "restore it or train again"
+            f"{path} does not fit the settings in the same folder, or is of another version: "
+            f"{reason}; restore it or train again"
         ) from error
     arrays = {k.removeprefix(_ARRAY): v for k, v in tensors.items() if k.startswith(_ARRAY)}
     return StoredNetwork(network.eval(), arrays, description)

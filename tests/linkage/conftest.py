@@ -1,4 +1,4 @@
-"""Small graphs and networks, and one trained network, shared by the model's tests."""
+"""Small graphs that several tests share."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def training_graphs():
 
 @pytest.fixture
 def torch_threads():
-    """Set the number of torch's threads; it is put back afterwards."""
+    """Set the number of torch's threads; it is restored afterwards."""
     before = torch.get_num_threads()
     yield torch.set_num_threads
     torch.set_num_threads(before)

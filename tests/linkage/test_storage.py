@@ -80,7 +80,7 @@ def test_weights_of_other_settings_are_refused(folder, change):
     description = json.loads(path.read_text())
     description["network"].update(change)
     path.write_text(json.dumps(description))
-    with pytest.raises(ModelError, match="does not fit the settings beside it"):
+    with pytest.raises(ModelError, match="does not fit the settings in the same folder"):
         read_network(folder)
 
 

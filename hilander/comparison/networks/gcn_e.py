@@ -12,7 +12,7 @@ from hilander.comparison.networks.subgraphs import (
     Subgraphs,
     connect_nodes,
     linkage_loss,
-    show_subgraphs,
+    make_subgraph_inputs,
 )
 from hilander.comparison.networks.training import GcnSettings, reflect_axes, train_on_examples
 from hilander.graph.knn_graph import KnnGraph
@@ -79,7 +79,7 @@ def train_gcn_e(
     def batch_loss(rows: Tensor) -> Tensor:
         graphs = build_candidate_subgraphs(graph, confidence, examples[rows.numpy()])
         same = labels[graphs.nodes] == labels[graphs.pivots][:, None]
-        x, adjacency = show_subgraphs(features, graphs)
+        x, adjacency = make_subgraph_inputs(features, graphs)
         logits = network(reflect_axes(x, generator), adjacency)
         target = torch.from_numpy(same.astype(np.float32))
         return linkage_loss(logits, target, torch.from_numpy(graphs.real))
@@ -101,6 +101,6 @@ def predict_candidate_linkage(
     with torch.inference_mode():
         for rows in np.split(np.arange(len(features)), range(_BLOCK, len(features), _BLOCK)):
             graphs = build_candidate_subgraphs(graph, confidence, rows)
-            linkage = torch.sigmoid(network(*show_subgraphs(features, graphs)))
+            linkage = torch.sigmoid(network(*make_subgraph_inputs(features, graphs)))
             parts.append(linkage * torch.from_numpy(graphs.real))
     return torch.cat(parts).numpy()

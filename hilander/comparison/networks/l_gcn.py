@@ -14,7 +14,7 @@ from hilander.comparison.networks.subgraphs import (
     Subgraphs,
     connect_nodes,
     linkage_loss,
-    show_subgraphs,
+    make_subgraph_inputs,
 )
 from hilander.comparison.networks.training import GcnSettings, reflect_axes, train_on_examples
 from hilander.graph.knn_graph import KnnGraph
@@ -109,7 +109,7 @@ def train_l_gcn(
 
     def batch_loss(rows: Tensor) -> Tensor:
         graphs = build_pivot_subgraphs(graph, rows.numpy(), shape)
-        x, adjacency = show_subgraphs(features, graphs)
+        x, adjacency = make_subgraph_inputs(features, graphs)
         logits = network(reflect_axes(x, generator), adjacency)[:, :hop]
         same = labels[graphs.nodes[:, :hop]] == labels[graphs.pivots][:, None]
         counted = torch.from_numpy(graphs.real[:, :hop])
@@ -133,6 +133,6 @@ def predict_pivot_linkage(
     with torch.inference_mode():
         for rows in np.split(np.arange(len(features)), range(_BLOCK, len(features), _BLOCK)):
             graphs = build_pivot_subgraphs(graph, rows, shape)
-            logits = network(*show_subgraphs(features, graphs))[:, :hop]
+            logits = network(*make_subgraph_inputs(features, graphs))[:, :hop]
             parts.append(torch.sigmoid(logits))
     return torch.cat(parts).numpy()

@@ -34,7 +34,7 @@ class Subgraphs:
 
 
 def connect_nodes(nodes: IntArray, real: BoolArray, neighbours: IntArray) -> FloatArray:
-    """Join nodes of a sub-graph of which one is among the other's nearest neighbours.
+    """Join two nodes of a sub-graph if one is among the nearest neighbours of the other.
 
     Parameters
     ----------
@@ -93,10 +93,10 @@ class SubgraphNetwork(nn.Module):
         return logits.view(x.shape[:2])
 
 
-def show_subgraphs(features: FloatArray, graphs: Subgraphs) -> tuple[Tensor, Tensor]:
-    """What the network sees: differences to the pivot (n_pivots, width, dim), and adjacency."""
-    shown = features[graphs.nodes] - features[graphs.pivots][:, None, :]
-    return torch.from_numpy(shown), torch.from_numpy(graphs.adjacency)
+def make_subgraph_inputs(features: FloatArray, graphs: Subgraphs) -> tuple[Tensor, Tensor]:
+    """Inputs of the network: differences to the pivot (n_pivots, width, dim), and adjacency."""
+    difference = features[graphs.nodes] - features[graphs.pivots][:, None, :]
+    return torch.from_numpy(difference), torch.from_numpy(graphs.adjacency)
 
 
 def linkage_loss(logits: Tensor, same: Tensor, counted: Tensor) -> Tensor:

@@ -1,1 +1,1 @@
-"""The default method: edge features, and classifiers of edges."""
+"""The default method: edge features and their classifiers."""

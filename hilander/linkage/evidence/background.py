@@ -1,4 +1,4 @@
-"""The background: how alike two random points are, which every cosine is measured against."""
+"""The background: the median cosine of two random points, by which cosines are rescaled."""
 
 from __future__ import annotations
 
@@ -15,46 +15,45 @@ from hilander.embeddings.dominant_identity import (
     is_single_identity,
 )
 
-_ROW_BLOCK = 4_096
-_BACKGROUND_PAIRS = 100_000
-_HIGHEST = 0.95  # background; above it nothing would be left to tell points apart by
-_FEWEST_STRANGERS = 8  # identities that show how alike two are
+_ROW_BLOCK = 4_096  # pairs of rows at a time, to bound the memory
+_PAIRS = 100_000  # random pairs of points whose cosines are measured
+_HIGHEST = 0.95  # cosine; a higher background would leave no range to rescale
+_FEWEST_IDENTITIES = 8  # identities from which the cosine between two can be measured
 
 
 @dataclass(frozen=True)
 class Background:
-    """Cosine of two random points: what "not alike" looks like in these data.
+    """Median cosine of two random points of a set.
 
     Parameters
     ----------
     centre : float
-        Median, which a few large identities do not move.
+        The median, which a few large identities hardly change.
     """
 
     centre: float
 
     def rescale(self, cosine: FloatArray) -> FloatArray:
-        """How far a cosine stands above the background: 0 at it, 1 for equal points."""
+        """``(c - centre) / (1 - centre)``: 0 at the background, 1 for equal points."""
         return (cosine - np.float32(self.centre)) / np.float32(1 - self.centre)
 
 
 def measure_background(
     features: FloatArray, seed: int = 0, *, between_cosine: float | None = None
 ) -> Background:
-    """Look at random pairs of points, the same ones in whatever order the points come.
+    """Measure the background on random pairs; the result does not depend on the order of points.
 
-    Of an identity that has most of the points to itself none are taken; among more than 4,096
-    points the others are then a sample, which does depend on the order.
+    Points of a dominant identity are left out. With more than 4,096 points, the others are then a
+    sample that does depend on the order.
 
     Parameters
     ----------
     features : ndarray of shape (n_points, dim)
         L2-normalised rows.
     seed : int
-    strangers : float, optional
-        Cosine of two identities of this embedder, as `measure_between_cosine` gives it. It is the
-        background of a set that has hardly one of its own, for one identity has most of the points
-        or all.
+    between_cosine : float, optional
+        Cosine between two identities of this embedder, as `measure_between_cosine` gives it. It is
+        the background of a set in which one identity has most or all points.
     """
     dominant = find_dominant_identity(features)
     centre = _typical_cosine(features, dominant, seed)
@@ -66,7 +65,7 @@ def measure_background(
 
 
 def measure_between_cosine(features: FloatArray, labels: IntArray) -> float | None:
-    """Median cosine of two random identities, by a point of each; None of too few identities.
+    """Median cosine between points of two random identities; None with fewer than 8 identities.
 
     Parameters
     ----------
@@ -77,10 +76,10 @@ def measure_between_cosine(features: FloatArray, labels: IntArray) -> float | No
     codes = np.unique(labels, return_inverse=True)[1]
     members, starts = sort_by_group(codes, int(codes.max()) + 1)
     size = np.diff(starts)
-    if len(size) < _FEWEST_STRANGERS:
+    if len(size) < _FEWEST_IDENTITIES:
         return None
     rng = np.random.default_rng(0)
-    pairs = rng.integers(len(size), size=(2, _BACKGROUND_PAIRS))
+    pairs = rng.integers(len(size), size=(2, _PAIRS))
     pairs = pairs[:, pairs[0] != pairs[1]]
     left, right = members[starts[pairs] + rng.integers(size[pairs])]
     return float(np.median(_cosines(features, left, right)))
@@ -89,17 +88,17 @@ def measure_between_cosine(features: FloatArray, labels: IntArray) -> float | No
 def _typical_cosine(features: FloatArray, dominant: DominantIdentity | None, seed: int) -> float:
     """Median cosine of two random points, without those of a dominant identity."""
     rng = np.random.default_rng(seed)
-    # Places in the order by cosine to the mean, not row numbers, which say nothing about a point.
+    # Pairs of places in the order by cosine to the mean: row numbers depend on the order.
     order = np.argsort(_cosine_to_mean(features))
     if dominant is not None:
         order = order[np.isin(order, dominant.background)]
-    pairs = rng.integers(len(order), size=(2, _BACKGROUND_PAIRS))
+    pairs = rng.integers(len(order), size=(2, _PAIRS))
     left, right = order[pairs[:, pairs[0] != pairs[1]]]
     return float(np.median(_cosines(features, left, right)))
 
 
 def _cosines(features: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
-    """Cosine of each row of the one list with that of the other, shape (n_pairs,)."""
+    """Cosine of each pair of rows, shape (n_pairs,)."""
     source = RowSource(features)
     blocks = (slice(at, at + _ROW_BLOCK) for at in range(0, len(left), _ROW_BLOCK))
     return np.concatenate(

@@ -152,7 +152,7 @@ class CommonLinks:
         ).astype(np.float32)
 
     def _search_short_rows(self, edges: IntArray) -> FloatArray:
-        """The four sums of edges at hubs, shape (4, n_edges), from the entries of the shorter row."""
+        """The four sums of edges at hubs, shape (4, n_edges), from the shorter rows."""
         sums = np.zeros((4, len(edges)), dtype=np.float32)
         left, right = edges // self.graph.k, self.graph.neighbours.ravel()[edges]
         swap = self._entries[left] > self._entries[right]

@@ -17,7 +17,7 @@ from hilander.linkage.evidence.background import Background, measure_background
 from hilander.linkage.evidence.edge_features import EdgeFeatures
 from hilander.linkage.evidence.network import EvidenceNetwork
 
-_LEAST = 0.0025  # a probability below which none is believed: few identities make overconfident
+_LEAST = 0.0025  # lowest probability in an average: few identities make networks overconfident
 
 
 class EvidenceScorer:

@@ -1,7 +1,7 @@
 """Graph attention and graph convolution on a fixed-degree graph.
 
-A layer is called on any subset of nodes ("centres") whose neighbours' features are at hand, so the
-same code serves the whole graph, a block of it at inference and a mini-batch in training.
+A layer encodes any subset of nodes ("centres") if the features of their neighbours are given. The
+same code serves the whole graph, a block of it in inference and a mini-batch in training.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def mix_neighbours(x: Tensor, neighbours: Tensor, weights: Tensor) -> Tensor:
 def convolution_weights(affinity: Tensor) -> Tensor:
     """Affinities as weights that sum to one over each node's neighbours.
 
-    A negative cosine says "not alike" and weighs nothing; a node with no positive neighbour takes
-    the plain mean of its neighbours.
+    A negative cosine has weight 0. A node without a positive neighbour takes the plain mean of its
+    neighbours.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def convolution_weights(affinity: Tensor) -> Tensor:
 
 
 class Table(Protocol):
-    """Rows of features, stored in whatever way; see `hilander.linkage.paper.node_table`."""
+    """Rows of features in any storage; see `hilander.linkage.paper.node_table`."""
 
     @property
     def n_nodes(self) -> int: ...  # noqa: D102
@@ -84,9 +84,9 @@ class GraphConvolution(nn.Module):
         mixed = mix_neighbours(x, neighbours, convolution_weights(affinity))
         return F.relu(self.linear(torch.cat([x.index_select(0, centres), mixed], dim=1)))
 
-    def node_terms(self, shown: Tensor) -> Tensor:
-        """Nothing is known of a node before its neighbours are: shape (block, 0)."""
-        return shown[:, :0]
+    def node_terms(self, inputs: Tensor) -> Tensor:
+        """No terms: a convolution needs the neighbours of a node, shape (block, 0)."""
+        return inputs[:, :0]
 
     def encode_block(
         self, table: Table, terms: Tensor, rows: slice, neighbours: Tensor, affinity: Tensor
@@ -147,13 +147,13 @@ class GraphAttention(nn.Module):
         mean = torch.stack(outputs).mean(dim=0) if self.heads > 1 else outputs[0]
         return F.relu(mean + self.bias.mean(dim=0))
 
-    def node_terms(self, shown: Tensor) -> Tensor:
-        """What each node adds to the logits as a neighbour and as a centre, (block, 2 * heads)."""
+    def node_terms(self, inputs: Tensor) -> Tensor:
+        """Terms of each node in the logits, as a neighbour and as a centre, (block, 2 * heads)."""
         vectors = [
             torch.einsum("how,ho->wh", self.weight, attend)
             for attend in (self.attend_source, self.attend_centre)
         ]
-        return shown @ torch.cat(vectors, dim=1)
+        return inputs @ torch.cat(vectors, dim=1)
 
     def encode_block(
         self, table: Table, terms: Tensor, rows: slice, neighbours: Tensor, affinity: Tensor

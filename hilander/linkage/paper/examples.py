@@ -1,4 +1,4 @@
-"""Level graphs with their ground truth, as the network learns from them."""
+"""Level graphs with their ground truth: the training examples of LANDER."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.nodes import Nodes
 from hilander.graph.scores import score_by_labels
 from hilander.linkage.paper.losses import EdgeTargets
-from hilander.linkage.paper.scorer import show_nodes
+from hilander.linkage.paper.scorer import make_inputs
 from hilander.linkage.paper.settings import Features
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingGraph:
-    """One level's graph and what is true of it.
+    """The graph of one level and its ground truth.
 
     Parameters
     ----------
     x : Tensor of shape (n_nodes, input_width)
-        What each node shows the network.
+        Input of the network for each node.
     neighbours : Tensor of shape (n_nodes, k), int64
     targets : EdgeTargets of all n_nodes nodes
     identity : ndarray of shape (n_nodes,)
-        Which nodes are one identity; batches keep them together.
+        Identity of each node; batches keep the nodes of one identity together.
     """
 
     x: Tensor
@@ -60,7 +60,7 @@ class TrainingGraph:
             density=torch.from_numpy(truth.density),
             counted=torch.from_numpy(counted),
         )
-        x = torch.from_numpy(show_nodes(nodes, features))
+        x = torch.from_numpy(make_inputs(nodes, features))
         return cls(x, torch.from_numpy(graph.neighbours), targets, identity)
 
     def targets_of(self, rows: Tensor) -> EdgeTargets:

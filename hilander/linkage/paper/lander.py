@@ -15,7 +15,7 @@ class LinkageHead(nn.Module):
     """Two logits (different, same) for each edge, from the encodings of its two ends.
 
     The first linear map of the concatenation ``[h'_j, h'_i]`` is the sum of a map of the neighbour
-    and one of the centre, so it is paid per node, not per edge.
+    and one of the centre, so it is computed once for each node, not for each edge.
     """
 
     def __init__(self, width_in: int, width: int) -> None:
@@ -78,9 +78,9 @@ class Lander(nn.Module):
         Parameters
         ----------
         x : Tensor of shape (n_nodes, input_width)
-            What each node of the whole graph shows.
+            Input of each node of the whole graph.
         batch : Neighbourhood
-            The nodes to score, with what their encoding needs.
+            The nodes to score, with the neighbours that their encodings need.
 
         Returns
         -------

@@ -18,7 +18,7 @@ class LossSettings:
     Parameters
     ----------
     balance : bool
-        Down-sample the more frequent of positive and negative edges, anew in each batch.
+        Down-sample the more frequent of positive and negative edges, in each batch again.
     focal_gamma : float
         Exponent of the focal loss; 0 is plain cross-entropy, the released code's option is 2.
     """
@@ -90,7 +90,7 @@ def lander_loss(
 def connectivity_loss(logits: Tensor, same: Tensor, focal_gamma: float) -> Tensor:
     """Mean cross-entropy of the counted edges (eqs. 9, 10), focal if gamma > 0.
 
-    ``-(1 - p_true)^gamma log p_true``; a batch in which nothing counts gives 0.
+    ``-(1 - p_true)^gamma log p_true``; 0 if no edge of the batch is counted.
 
     Parameters
     ----------

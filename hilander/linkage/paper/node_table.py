@@ -1,4 +1,4 @@
-"""What the nodes show the network, gathered a block at a time from wherever it is stored."""
+"""Inputs of the nodes, gathered for a block at a time from memory or from a mapped file."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from hilander.linkage.paper.settings import Features
 
 
 class NodeTable:
-    """Rows of features side by side, without a copy of them that is as large as the graph.
+    """Concatenated rows of features, without a copy of all rows.
 
     Parameters
     ----------
     parts : sequence of ndarray or Tensor, each of shape (n_nodes, some width)
-        float32 is used where it lies. Half precision and mapped files are read in blocks, as
-        float32. A part that is named twice is gathered once.
+        float32 is used in place. Half precision and mapped files are read in blocks, as float32.
+        A part that is given twice is gathered once.
     place : torch device
     """
 
@@ -69,8 +69,8 @@ class NodeTable:
         return torch.cat([blocks[number] for number in self._order], dim=1)
 
 
-def show_table(nodes: Nodes, features: Features, place: torch.device) -> NodeTable:
-    """What each node shows the network, as `show_nodes` but without a copy of the features.
+def make_input_table(nodes: Nodes, features: Features, place: torch.device) -> NodeTable:
+    """Inputs of all nodes, as `make_inputs` but without a copy of the features.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def show_table(nodes: Nodes, features: Features, place: torch.device) -> NodeTab
 
 
 def _store(part: npt.NDArray[Any] | Tensor, place: torch.device) -> npt.NDArray[Any] | Tensor:
-    """A tensor where torch can look at the memory as it is, or on a GPU; else the array."""
+    """A tensor if torch can use the memory without a copy, or on a GPU; else the array."""
     if isinstance(part, Tensor):
         return part.to(place)
     if place.type != "cpu":

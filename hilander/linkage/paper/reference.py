@@ -26,8 +26,8 @@ _CONVOLUTION_KEY = "conv.0.gcn_layer.mlp.weight"
 def import_reference_weights(path: str | Path, features: Features) -> Lander:
     """Build a network from a reference `.pth` file.
 
-    The file holds weights without their settings: encoder, widths, layers and heads are read off
-    the shapes, and only what the network was shown has to be told.
+    The file holds weights without their settings. Encoder, widths, layers and heads follow from
+    the shapes; the input features of the network have to be given.
 
     Parameters
     ----------
@@ -56,12 +56,12 @@ def import_reference_weights(path: str | Path, features: Features) -> Lander:
 
 
 def read_reference_settings(path: str | Path) -> NetworkSettings:
-    """What can be told of a reference `.pth` file without knowing what its network was shown.
+    """Settings of a reference `.pth` file whose input features are not known.
 
     Returns
     -------
     settings : NetworkSettings
-        As for identity features, so that its `dim` is the width the first layer reads.
+        As for identity features: `dim` is the width of the input of the first layer.
     """
     return read_settings(_read_state(Path(path)), "identity")
 
@@ -77,12 +77,12 @@ def _read_state(path: Path) -> dict[str, Tensor]:
     if not isinstance(state, Mapping) or "src_mlp.weight" not in state:
         raise ModelError(f"{path} holds no reference LANDER weights (no 'src_mlp.weight' in it)")
     if odd := [key for key, value in state.items() if not isinstance(value, Tensor)]:
-        raise ModelError(f"{path} holds {odd[0]!r}, which is no tensor; expected weights only")
+        raise ModelError(f"{path} holds {odd[0]!r}, which is not a tensor; expected weights only")
     return dict(state)
 
 
 def read_settings(weights: Mapping[str, Tensor], features: Features) -> NetworkSettings:
-    """Read the network's settings off the shapes of reference weights."""
+    """Settings of the network, from the shapes of reference weights."""
     numbers = [int(m.group(1)) for key in weights if (m := re.match(r"conv\.(\d+)\.", key))]
     layers = 1 + max(numbers, default=0)
     encoder: Encoder

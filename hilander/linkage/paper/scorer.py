@@ -16,15 +16,15 @@ from hilander.graph.nodes import Nodes
 from hilander.graph.scores import EdgeScores, edge_density, join_equal_rows
 from hilander.learning.device import choose_device, run_blocks
 from hilander.linkage.paper.lander import Lander, same_probability
-from hilander.linkage.paper.node_table import NodeTable, show_table
+from hilander.linkage.paper.node_table import NodeTable, make_input_table
 from hilander.linkage.paper.settings import Features
 
-_MAP_MEMORY = 2**31
-_GPU_BLOCKS = 32  # a GPU wants blocks so many times larger than a processor's cache
+_MAP_MEMORY = 2**31  # bytes of both maps up to which they are kept, if no limit is given
+_GPU_BLOCKS = 32  # factor of the size of blocks on a GPU, which needs more parallel work
 
 
-def show_nodes(nodes: Nodes, features: Features) -> FloatArray:
-    """What each node shows the network: identity, average, or both side by side.
+def make_inputs(nodes: Nodes, features: Features) -> FloatArray:
+    """Input of the network for each node: identity, average, or both concatenated.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def show_nodes(nodes: Nodes, features: Features) -> FloatArray:
 
     Returns
     -------
-    shown : ndarray of shape (n_nodes, dim) or, for "concat", (n_nodes, 2 * dim)
+    inputs : ndarray of shape (n_nodes, dim) or, for "concat", (n_nodes, 2 * dim)
     """
     if features == "identity":
         return nodes.identity
@@ -54,12 +54,12 @@ class LanderScorer:
     device : str
         "auto" takes a GPU if there is one.
     join_equal_rows : bool
-        Hold exact copies to be one identity, whatever the network says of a pair it was never
-        shown in training.
+        Set the linkage of equal points to 1. Training has no such pairs, so the network's own
+        value is arbitrary.
     memory : int, optional
-        Bytes for the linkage head's maps of the nodes. If two do not fit, one is kept and nodes
-        are encoded twice; if that does not fit either, it is stored in half precision, which
-        moves linkages by some 1e-3. By default half precision is never taken.
+        Bytes for the linkage head's two maps of the nodes. If both do not fit, one is kept and
+        nodes are encoded twice. If one does not fit, it is stored in half precision, which changes
+        linkages by some 1e-3. By default half precision is not used.
     """
 
     network: Lander
@@ -68,7 +68,7 @@ class LanderScorer:
     memory: int | None = None
 
     def bind_points(self, features: FloatArray) -> None:
-        """Nothing of the points is needed beforehand."""
+        """Do nothing: this scorer needs no measure of the points."""
 
     def __call__(self, graph: KnnGraph, nodes: Nodes) -> EdgeScores:
         """Linkage of every edge and density of every node.
@@ -95,7 +95,7 @@ class LanderScorer:
     def _open(self, graph: KnnGraph, nodes: Nodes) -> BlockEncoder:
         place = choose_device(self.device)
         network = self.network.to(place).eval()
-        table = show_table(nodes, network.settings.features, place)
+        table = make_input_table(nodes, network.settings.features, place)
         return BlockEncoder(network, table, graph)
 
     def _score_edges(self, encoder: BlockEncoder) -> FloatArray:
@@ -125,7 +125,7 @@ class LanderScorer:
 
 
 def choose_maps(n_nodes: int, width: int, memory: int | None) -> tuple[int, torch.dtype]:
-    """How many of the linkage head's two maps are kept, and in which precision.
+    """Number of the linkage head's maps that are kept, and their precision.
 
     Parameters
     ----------
@@ -141,13 +141,13 @@ def choose_maps(n_nodes: int, width: int, memory: int | None) -> tuple[int, torc
 
 
 class BlockEncoder:
-    """Encodes blocks of nodes; all layers but the last are done for the whole graph first.
+    """Encodes blocks of nodes. All layers but the last are computed for the whole graph first.
 
     Parameters
     ----------
     network : Lander
     table : NodeTable
-        What the nodes show.
+        Inputs of the nodes.
     graph : KnnGraph
     """
 
@@ -177,7 +177,7 @@ class BlockEncoder:
         return encoded
 
     def _encode_with(self, layer: Any, table: NodeTable) -> Callable[[slice], Tensor]:
-        """A function that encodes a block of nodes; what is the node's own is worked out now."""
+        """A function that encodes a block of nodes; terms of single nodes are computed now."""
         with torch.inference_mode():
             blocks = row_blocks(table.n_nodes, table.width)
             terms = torch.cat([layer.node_terms(table.rows(rows)) for rows in blocks])

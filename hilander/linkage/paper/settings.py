@@ -1,4 +1,4 @@
-"""What a LANDER network is made of, held as data."""
+"""Settings of a LANDER network."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class NetworkSettings:
     dim : int
         Width of the embeddings.
     features : {"identity", "average", "concat"}
-        What a node shows the network: its peak's feature, the mean of its points, or both.
+        Input of a node: the feature of its peak, the mean of its points, or both.
     encoder : {"attention", "convolution"}
-        How a node's feature is mixed with its neighbours'.
+        How the feature of a node is combined with those of its neighbours.
     hidden : int
         Width of the encoder; the linkage head has half of it.
     layers : int
@@ -52,14 +52,14 @@ class NetworkSettings:
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < least:
                 raise SettingError(f"{name}={value!r} must be a whole number >= {least}")
-            object.__setattr__(self, name, int(value))  # a numpy integer has no place in JSON
+            object.__setattr__(self, name, int(value))  # JSON cannot hold a numpy integer
         dropout: Any = self.dropout
         if not isinstance(dropout, Real) or not 0 <= float(dropout) < 1:
             raise SettingError(f"dropout={dropout!r} must be in [0, 1)")
 
     @property
     def input_width(self) -> int:
-        """Width of what a node shows the network."""
+        """Width of the input of a node."""
         return 2 * self.dim if self.features == "concat" else self.dim
 
     @property

@@ -8,7 +8,7 @@ from hilander.comparison.networks.subgraphs import (
     SubgraphNetwork,
     connect_nodes,
     linkage_loss,
-    show_subgraphs,
+    make_subgraph_inputs,
 )
 from hilander.graph.knn_graph import KnnGraph
 from hilander.knn.search import build_knn_graph
@@ -71,7 +71,7 @@ def test_the_network_sees_differences_to_the_pivot() -> None:
     graphs = build_pivot_subgraphs(
         build_knn_graph(features, 2), np.array([4]), PivotShape(2, 1, 1, 4)
     )
-    shown, _ = show_subgraphs(features, graphs)
+    shown, _ = make_subgraph_inputs(features, graphs)
     np.testing.assert_allclose(shown[0, 0], features[graphs.nodes[0, 0]] - features[4])
 
 
@@ -91,6 +91,6 @@ def test_reflecting_the_axes_keeps_every_cosine() -> None:
     assert not torch.equal(seen, x)
 
 
-def test_a_batch_in_which_nothing_counts_has_no_loss() -> None:
+def test_a_batch_without_counted_nodes_has_a_loss_of_0() -> None:
     nothing = torch.zeros(2, 3, dtype=torch.bool)
     assert linkage_loss(torch.ones(2, 3), torch.ones(2, 3), nothing) == 0

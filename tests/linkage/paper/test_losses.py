@@ -57,7 +57,7 @@ def test_density_loss_is_zero_at_the_truth():
     assert density_loss(torch.tensor(P), right).item() == pytest.approx(0, abs=1e-12)
 
 
-def test_where_no_edge_counts_the_loss_is_zero_and_has_a_gradient():
+def test_without_counted_edges_the_loss_is_zero_and_has_a_gradient():
     logits = logits_of(P).requires_grad_()
     nothing = targets(counted=((False, False), (False, False)))
     loss = lander_loss(logits, nothing, LossSettings(), torch.Generator())
@@ -81,7 +81,7 @@ def test_balancing_keeps_as_many_positives_as_negatives():
     assert (kept & (same == 1)).sum() == (kept & (same == 0)).sum() == negatives
 
 
-def test_balancing_draws_anew_each_time_and_the_same_from_the_same_seed():
+def test_balancing_draws_again_each_time_and_the_same_from_the_same_seed():
     counted, same = uneven()
     generator = torch.Generator().manual_seed(0)
     one = balance_edges(counted, same, generator)
@@ -90,7 +90,7 @@ def test_balancing_draws_anew_each_time_and_the_same_from_the_same_seed():
     assert torch.equal(one, balance_edges(counted, same, torch.Generator().manual_seed(0)))
 
 
-def test_every_positive_is_kept_sooner_or_later():
+def test_every_positive_is_kept_in_some_draw():
     counted, same = uneven()
     generator, ever = torch.Generator().manual_seed(0), torch.zeros_like(counted)
     for _ in range(40):

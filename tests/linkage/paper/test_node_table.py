@@ -2,33 +2,33 @@ import numpy as np
 import pytest
 import torch
 
-from hilander.linkage.paper.node_table import NodeTable, show_table
-from hilander.linkage.paper.scorer import show_nodes
+from hilander.linkage.paper.node_table import NodeTable, make_input_table
+from hilander.linkage.paper.scorer import make_inputs
 
 CPU = torch.device("cpu")
 
 
 @pytest.fixture(params=["float32", "float16", "mapped", "frozen"])
 def stored(request, tmp_path):
-    """Features in every storage, and the float32 numbers that are meant."""
+    """Features in each storage, and their float32 values."""
     values = np.random.default_rng(0).normal(size=(30, 5)).astype(np.float32)
     if request.param in ("float16", "mapped"):
         values = values.astype(np.float16)
-    meant = values.astype(np.float32)
+    expected_rows = values.astype(np.float32)
     if request.param == "mapped":
         np.save(tmp_path / "values.npy", values)
         values = np.load(tmp_path / "values.npy", mmap_mode="r")
     if request.param == "frozen":
         values.flags.writeable = False
-    return values, meant
+    return values, expected_rows
 
 
 def test_rows_and_mixtures_are_the_same_in_every_storage(stored):
-    values, meant = stored
+    values, expected_rows = stored
     rng = np.random.default_rng(1)
     other = rng.normal(size=(30, 3)).astype(np.float32)
     table = NodeTable([values, other, values], CPU)
-    whole = np.concatenate([meant, other, meant], axis=1)
+    whole = np.concatenate([expected_rows, other, expected_rows], axis=1)
     assert (table.n_nodes, table.width) == whole.shape
     rows = table.rows(slice(4, 11))
     assert rows.dtype == torch.float32
@@ -40,9 +40,9 @@ def test_rows_and_mixtures_are_the_same_in_every_storage(stored):
 
 
 @pytest.mark.parametrize("features", ["identity", "average", "concat"])
-def test_a_table_shows_what_the_network_is_trained_on(small_level, features):
+def test_a_table_has_the_inputs_of_training(small_level, features):
     _, nodes, _ = small_level
-    table = show_table(nodes, features, CPU)
+    table = make_input_table(nodes, features, CPU)
     np.testing.assert_array_equal(
-        table.rows(slice(0, len(nodes))).numpy(), show_nodes(nodes, features)
+        table.rows(slice(0, len(nodes))).numpy(), make_inputs(nodes, features)
     )

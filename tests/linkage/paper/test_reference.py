@@ -241,7 +241,7 @@ def test_weights_cut_short_at_any_point_are_refused(weights_file):
         ({"weight": torch.zeros(2)}, "holds no reference LANDER weights"),
         ([1, 2], "holds no reference LANDER weights"),
         ({"src_mlp.weight": torch.zeros(2, 2)}, "neither an attention nor a convolution"),
-        ({**made_up_weights(), "epoch": 3}, "holds 'epoch', which is no tensor"),
+        ({**made_up_weights(), "epoch": 3}, "holds 'epoch', which is not a tensor"),
         ({**made_up_weights(), "src_mlp.weight": torch.zeros(3, 3)}, "incomplete or mis-shaped"),
         ({**made_up_weights(), "classifier_conn.1.bias": torch.zeros(9)}, "incomplete or mis-shap"),
         ({**made_up_weights(), "conv.0.gcn_layer.mlp.weight": torch.zeros(4)}, "mis-shaped"),
@@ -254,7 +254,7 @@ def test_foreign_or_incomplete_weights_are_refused(tmp_path, content, message):
         import_reference_weights(tmp_path / "w.pth", "identity")
 
 
-def test_what_the_network_was_shown_has_to_fit(weights_file):
+def test_the_input_features_have_to_fit(weights_file):
     with pytest.raises(ModelError, match="reads 5 values, not two features; use 'identity'"):
         import_reference_weights(weights_file, "concat")
     with pytest.raises(SettingError, match="did you mean 'concat'"):

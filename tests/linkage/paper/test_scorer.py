@@ -10,7 +10,7 @@ from hilander.graph.scores import edge_density
 from hilander.knn.search import build_knn_graph
 from hilander.linkage.paper.batches import gather_neighbourhood
 from hilander.linkage.paper.lander import same_probability
-from hilander.linkage.paper.scorer import LanderScorer, choose_maps, show_nodes
+from hilander.linkage.paper.scorer import LanderScorer, choose_maps, make_inputs
 from hilander.linkage.paper.settings import NetworkSettings
 from hilander.linkage.paper.training import make_network
 
@@ -23,7 +23,7 @@ def test_blocks_of_any_size_score_like_the_plain_network(
 ):
     graph, nodes, _ = small_level
     network = make_network(NetworkSettings(6, features, encoder, 12, layers, heads=2), 0).eval()
-    x = torch.from_numpy(show_nodes(nodes, features))
+    x = torch.from_numpy(make_inputs(nodes, features))
     neighbours, affinity = torch.from_numpy(graph.neighbours), torch.from_numpy(graph.affinity)
     with torch.no_grad():
         batch = gather_neighbourhood(neighbours, affinity, torch.arange(len(nodes)), layers)
@@ -52,7 +52,7 @@ def test_less_memory_for_the_maps_scores_the_same_and_half_precision_nearly(smal
     assert not np.array_equal(half, full)
 
 
-def test_half_precision_is_never_taken_unasked():
+def test_half_precision_is_not_used_by_default():
     assert choose_maps(1_000, 256, None) == (2, torch.float32)
     assert choose_maps(10**9, 256, None) == (1, torch.float32)
     assert choose_maps(10, 4, 320) == (2, torch.float32)
@@ -88,9 +88,9 @@ def test_scores_do_not_depend_on_the_number_of_threads(small_level, monkeypatch)
     np.testing.assert_array_equal(*found)
 
 
-def test_a_node_shows_its_peak_its_mean_or_both(small_level):
+def test_the_input_of_a_node_is_its_peak_its_mean_or_both(small_level):
     _, nodes, _ = small_level
-    identity, average, both = (show_nodes(nodes, f) for f in ("identity", "average", "concat"))
+    identity, average, both = (make_inputs(nodes, f) for f in ("identity", "average", "concat"))
     np.testing.assert_array_equal(identity, nodes.identity)
     np.testing.assert_array_equal(average, nodes.total / nodes.size[:, None].astype(np.float32))
     np.testing.assert_array_equal(both, np.concatenate([identity, average], axis=1))
@@ -113,7 +113,7 @@ def test_a_graph_in_read_only_memory_is_scored_without_a_warning(small_level):
     np.testing.assert_array_equal(scores.linkage, predict(graph, nodes).linkage)
 
 
-def test_exact_copies_are_joined_when_asked_and_their_density_follows():
+def test_equal_points_can_be_joined_and_their_density_follows():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(20, 6)).astype(np.float32)
     points = np.repeat(points / np.linalg.norm(points, axis=1, keepdims=True), 3, axis=0)
@@ -121,11 +121,11 @@ def test_exact_copies_are_joined_when_asked_and_their_density_follows():
     network = make_network(NetworkSettings(6, hidden=12), 0)
     plain = LanderScorer(network, "cpu")(graph, nodes)
     joined = LanderScorer(network, "cpu", join_equal_rows=True)(graph, nodes)
-    copies = (points[graph.neighbours] == points[:, None]).all(axis=2)
-    assert (copies.sum(axis=1) == 2).all()
-    assert (plain.linkage[copies] < 1).all()
-    assert (joined.linkage[copies] == 1).all()
-    np.testing.assert_array_equal(joined.linkage[~copies], plain.linkage[~copies])
+    equal = (points[graph.neighbours] == points[:, None]).all(axis=2)
+    assert (equal.sum(axis=1) == 2).all()
+    assert (plain.linkage[equal] < 1).all()
+    assert (joined.linkage[equal] == 1).all()
+    np.testing.assert_array_equal(joined.linkage[~equal], plain.linkage[~equal])
     np.testing.assert_array_equal(joined.density, edge_density(graph.affinity, joined.linkage))
 
 

@@ -21,13 +21,13 @@ from hilander.linkage.paper.settings import NetworkSettings, check_choice
         ({"dropout": "much"}, "dropout='much'"),
     ],
 )
-def test_a_setting_that_means_nothing_is_refused(settings, message):
+def test_an_invalid_setting_is_refused(settings, message):
     with pytest.raises(SettingError, match=message):
         NetworkSettings(**{"dim": 8, **settings})
 
 
 @pytest.mark.parametrize(("features", "width"), [("identity", 8), ("average", 8), ("concat", 16)])
-def test_both_features_side_by_side_are_twice_as_wide(features, width):
+def test_both_features_concatenated_are_twice_as_wide(features, width):
     assert NetworkSettings(8, features).input_width == width
 
 
@@ -36,7 +36,7 @@ def test_from_the_third_layer_on_the_encoder_has_the_width_of_the_head():
     assert settings.layer_widths == [(16, 20), (20, 20), (20, 10), (10, 10)]
 
 
-def test_settings_survive_json():
+def test_settings_are_equal_after_json():
     settings = NetworkSettings(np.int64(8), "average", "convolution", 12, 2, 3, 0.1)
     assert NetworkSettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
 
@@ -50,5 +50,5 @@ def test_settings_of_another_version_are_refused(change):
         NetworkSettings.from_dict(values)
 
 
-def test_a_choice_is_taken_as_it_is():
+def test_a_known_choice_passes():
     assert check_choice("encoder", "attention", ("attention",)) is None
