@@ -1,4 +1,4 @@
-"""Learn to cluster: group embeddings of unseen identities into a hierarchy."""
+"""Learn to cluster: a hierarchy of clusters for embeddings of new identities."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ __all__ = ["HiLander", "Hierarchy", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the two public classes when they are first asked for, so that importing is quick."""
+    """Import the two public classes on first use, so that ``import hilander`` is quick."""
     if name == "HiLander":
         from hilander.estimator import HiLander
 

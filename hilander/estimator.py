@@ -11,18 +11,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hilander.arrays.rows import FloatArray, IntArray
-from hilander.embeddings.equal_rows import drop_equal_rows
-from hilander.embeddings.labels import check_trainable, encode_known
+from hilander.embeddings.labels import encode_known
 from hilander.embeddings.points import read_points
 from hilander.embeddings.preparation import PerSetPreparation, Preparation
 from hilander.embeddings.validation import has_names
-from hilander.errors import SettingError
 from hilander.graph.knn_graph import KnnGraph
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.levels import LevelStep
 from hilander.hierarchy.rules import Rules
 from hilander.metrics.scores import bcubed_f
-from hilander.training.parameters import NOT_GIVEN, check_enough
+from hilander.training.parameters import NOT_GIVEN
 
 if TYPE_CHECKING:
     from hilander.hierarchy.decoding.decode import Decoder
@@ -34,66 +32,65 @@ if TYPE_CHECKING:
     from hilander.training.model_folder import ModelFolder
 
 _NOT_FITTED = (
-    "This %(name)s instance is not fitted yet, expected one that has learnt; call fit(X, y) with "
-    "labelled embeddings, or take %(name)s.pretrained(), which needs no labels"
+    "This %(name)s instance is not fitted yet, expected a trained one; call fit(X, y) with "
+    "labelled embeddings, or use %(name)s.pretrained(), which needs no labels"
 )
 
 
 class HiLander(BaseEstimator):  # type: ignore[misc]
-    """Learn from labelled embeddings how to group, then group embeddings of unseen identities.
+    """Learn from labelled embeddings how to cluster, then cluster embeddings of new identities.
 
     Parameters
     ----------
     method : {"evidence", "paper"}
-        "evidence" judges edges by what can be seen of them (ranks, shared neighbours, sizes, …)
-        and verifies merges; it learns from few identities and bears other size distributions.
-        "paper" is the published model: a graph network on the raw embeddings.
+        "evidence" classifies edges of the k-NN graph by features such as ranks, shared neighbours
+        and sizes, and verifies merges. It needs few identities and adapts to other size
+        distributions. "paper" is the published model: a graph network on the raw embeddings.
     k : int or "auto"
-        Neighbours of each point, itself not counted. "auto": 15, and 10 for "paper".
+        Neighbours of each point, the point itself not counted. "auto": 15, and 10 for "paper".
     p_tau : float or "auto"
         Least probability of a link. "auto" chooses it on held-out identities; for "evidence" it
-        then follows the spread of the sizes that are found.
+        then also adapts to the size distribution of each set.
     decoder : {"auto", "parents", "contract", "leiden", "infomap"}
-        How links become clusters: "parents" is the paper's rule and "auto" for "paper";
-        "leiden", "auto" for "evidence", finds communities of the points and verifies the merges
-        of those; "infomap" does likewise (extra `infomap`); "contract" verifies all merges.
-    whiten : bool or "auto"
-        Weigh down directions in which members of one identity differ. "auto": for "evidence",
-        when it helps unseen identities, or a metric learnt from the identities, if that helps
-        more; in the box, within a set's own clusters, likewise.
-    layers, heads : int
-        Encoder layers and attention heads; for "paper", like the next two and `tune_k`.
+        How links become clusters. "parents" is the paper's rule, and "auto" for "paper". "leiden",
+        "auto" for "evidence", finds communities of points and verifies their merges. "infomap"
+        does the same with Infomap (extra `infomap`). "contract" verifies every merge.
     features : {"identity", "average", "concat", "auto"}
-        What a node shows the network: its peak's feature, the mean of its points, or both. "auto"
-        chooses on held-out identities, which trains three networks more.
+        Input of the network for each node: the feature of its peak, the mean of its points, or
+        both. "auto" chooses on held-out identities. For "paper", like `encoder`, `layers`, `heads`.
     encoder : {"attention", "convolution"}
-        How a node is mixed with its neighbours.
+        How a node's features are mixed with those of its neighbours.
     hidden : int, optional
-        Width of the network; by default 512 for "paper", 32 for "evidence".
+        Width of the network; by default 32, and 512 for "paper".
+    layers, heads : int
+        Encoder layers and attention heads.
     centre : bool or "auto"
-        Subtract the training mean before taking cosines. "auto": in a narrow cone.
-    epochs : int or None
-        Passes over the training graphs; None takes those of `learning`.
+        Subtract the training mean. "auto": if the embeddings lie in a narrow cone.
+    whiten : bool or "auto"
+        Weigh down directions in which members of one identity differ. "auto", for "evidence": by a
+        whitening or a learned metric, if that helps held-out identities.
+    epochs : int, optional
+        Passes over the training graphs, in place of those of `learning`.
     learning : EvidenceLearning or LearningSettings, optional
-        Steps, rates and more; see `hilander.linkage.evidence.training` for "evidence" and
-        `hilander.linkage.paper.training` for "paper".
+        Batch size, learning rate and more; see `hilander.linkage.evidence.training` for "evidence"
+        and `hilander.linkage.paper.training` for "paper".
     start : {"auto", "pretrained", "none"} or path
         For "evidence", the weights that training starts from: those of the pretrained model, random
-        ones, or those of a model folder of yours. "auto": random ones.
+        ones, or those of a model folder. "auto": random ones.
     prior : {"auto", "pretrained", "none"} or path
         For "evidence", a second model whose link probabilities are averaged with the trained one's.
         Its weight falls from 1 to 0.25 as the number of training points grows; below that it is not
         used. "auto": the pretrained model.
     val_fraction : float
-        Share of the identities set aside to choose what is "auto".
+        Share of the identities held out to choose what is "auto".
     tune_k : bool
-        Choose k on held-out identities too.
+        For "paper", choose k on held-out identities too.
     early_stop : bool
-        Stop at a level that adds more than 1/k of the edges the one before added.
+        Stop at a level that adds more than 1/k of the edges that the level before added.
     random_state : int
         Seed: the same seed gives the same weights.
     device : str
-        "auto" takes a GPU if there is one.
+        "auto" uses a GPU if there is one.
     verbose : bool
         Draw progress bars (only on a terminal) and print what was decided.
     adviser : str
@@ -102,17 +99,9 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     model_ : Model
-        The trained model as one value; the next five are its parts.
-    network_ : EvidenceNetwork or Lander
-        The trained network.
-    rules_ : Rules
-        k, p_tau and stopping, as chosen.
-    preparation_ : Preparation or OwnPreparation
-        Normalisation, centring and a map, as learnt.
-    history_ : list of dict
-        Losses of each epoch.
-    summary_ : dict
-        Counts and the validation table.
+        The trained model as one value.
+    network_, rules_, preparation_, history_, summary_
+        Its parts.
     hierarchy_, labels_ : Hierarchy, ndarray of shape (n_samples,)
         The training embeddings, clustered by the trained model.
     n_features_in_ : int
@@ -120,7 +109,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> from hilander import HiLander
-    >>> from hilander.data import make_identities
+    >>> from hilander.synthetic import make_identities
     >>> X, y = make_identities(seed=0)
     >>> model = HiLander(epochs=2, hidden=16).fit(X, y)
     >>> X_new, _ = make_identities(seed=1)
@@ -185,41 +174,30 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         X : array-like of shape (n_samples, n_features)
             Embeddings of labelled identities.
         y : array-like of shape (n_samples,)
-            Their identities: ints, strings, anything that can be compared. Required; without any,
-            `HiLander.pretrained().cluster(X)` groups embeddings. An int of -1, the others being 0
-            and above, means unknown: it is not learnt from, and a warning says so.
+            Their identities: ints or strings. If all others are ints from 0 on, -1 means unknown:
+            such points are left out with a warning. Without labels, use `pretrained`.
         checkpoint : path of a folder, optional
-            Keeps the end of each epoch there. The same call after a kill goes on from it and ends
-            with the same weights.
+            Stores the state after each epoch. The same call after an interruption continues from
+            it and ends with the same weights.
 
         Returns
         -------
         self : HiLander
         """
         from hilander.training.inference import walk_points
-        from hilander.training.methods import find_method
+        from hilander.training.train import train_model
 
-        method = find_method(self.method)
         points = read_points(X)
         labels, known = encode_known(y, len(points))
-        check_trainable(labels)
-        kept = points[known]
-        if method.merges_equal_rows:
-            kept, labels = drop_equal_rows(kept, labels)
-        plan = method.plan(self, kept, labels)
-        check_enough(self, plan.rules.k, len(kept))
-        preparation = method.prepare(self, kept, labels, plan)
-        folder = None if checkpoint is None else Path(checkpoint)
-        features = preparation.apply_to_training_set(kept)
-        learnt = method.learn(
-            features, labels, plan, checkpoint_folder=folder, verbose=self.verbose
+        model = train_model(
+            self, points[known], labels, checkpoint=checkpoint, verbose=self.verbose
         )
-        # From here on nothing fails: a fit that does leaves an earlier one as it was.
-        self._see_columns(X, points, reset=True)
-        self.model_ = replace(learnt, preparation=preparation, n_features=points.shape[1])
+        # Nothing below fails, so that a fit that fails leaves an earlier one as it was.
+        self._check_columns(X, points, reset=True)
+        self.model_ = model
         if self.verbose:
-            print(f"hilander: {self.model_.describe()}")
-        steps = walk_points(self.model_, points, replace(self.run_settings(), verbose=False))
+            print(f"hilander: {model.describe()}")
+        steps = walk_points(model, points, replace(self.run_settings(), verbose=False))
         self.hierarchy_ = Hierarchy.of_steps(steps)
         self.labels_ = self.hierarchy_.labels(-1)
         return self
@@ -234,21 +212,19 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         graph: KnnGraph | None = None,
         memory: str | int | None = None,
     ) -> Hierarchy:
-        """Group embeddings into a hierarchy.
+        """Cluster embeddings into a hierarchy.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Embeddings of identities that may all be new.
         k, p_tau, decoder : optional
-            In place of the trained model's own.
+            In place of the trained model's.
         graph : KnnGraph, optional
             Your own graph, in place of a search; its k is used. It has to be a graph of
-            `preparation_.apply(X)`: a model may centre and map embeddings, and learned from
-            neighbours in that space.
+            `preparation_.apply(X)`, because the model may centre and map embeddings.
         memory : str or int, optional
-            Most memory to take, such as "4GB"; where that is too little, an error says how much is
-            enough.
+            Most memory to use, such as "4GB"; an error says how much is enough.
 
         Returns
         -------
@@ -269,27 +245,27 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         memory: str | int | None = None,
         work: Work | None = None,
     ) -> Iterator[LevelStep]:
-        """Group embeddings level by level: what `cluster` collects, graphs and scores with it.
+        """Cluster embeddings level by level, with the graph and the scores of each level.
 
         Parameters
         ----------
-        X, k, p_tau, graph, memory
+        X, k, p_tau, decoder, graph, memory
             As for `cluster`.
-        early_stop, decoder : optional
-            In place of the trained model's own.
+        early_stop : bool, optional
+            In place of the trained model's.
         work : Work, optional
-            Records what each stage takes; a `KeptWork` keeps it on disk, to go on after a kill.
+            Records time and memory of each stage; a `KeptWork` also stores the results on disk.
 
         Returns
         -------
         steps : iterator of LevelStep
-            The input is checked at once; each level is computed when it is asked for.
+            The input is checked at once. Each level is computed when the iterator reaches it.
         """
         from hilander.training.inference import walk_points
 
         self._check_fitted()
         points = read_points(X, getattr(self, "n_features_in_", None), as_stored=True)
-        self._see_columns(X, points, reset=False)
+        self._check_columns(X, points, reset=False)
         asked = {"k": k, "p_tau": p_tau, "early_stop": early_stop, "decoder": decoder}
         settings = self.run_settings(asked, memory)
         return walk_points(self.model_, points, settings, graph=graph, work=work)
@@ -297,44 +273,24 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
     def run_settings(
         self, asked: Mapping[str, Any] | None = None, memory: str | int | None = None
     ) -> RunSettings:
-        """How this estimator clusters a set, for `hilander.training.inference`.
+        """Settings of a clustering run, for `hilander.training.inference`.
 
-        Parameters
-        ----------
-        asked : mapping, optional
-            k, p_tau, early_stop, decoder, in place of the trained model's own.
-        memory : str or int, optional
-            As for `cluster`.
+        `asked` holds k, p_tau, early_stop and decoder, in place of the trained model's.
         """
         from hilander.training.inference import RunSettings
 
-        return RunSettings(
-            self.method,
-            asked or {},
-            adapt_k=self.k == "auto",
-            whiten=self.whiten,
-            memory=memory,
-            device=self.device,
-            verbose=self.verbose,
-        )
+        own = {name: getattr(self, name) for name in ("method", "whiten", "device", "verbose")}
+        return RunSettings(asked=asked or {}, adapt_k=self.k == "auto", memory=memory, **own)
 
     def predict(self, X: Any) -> IntArray:
-        """Group embeddings and give the final partition.
+        """Cluster embeddings and return the final partition, shape (n_samples,), ints from 0.
 
-        The points of X are clustered jointly: what a point's cluster is depends on the others.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,), ints from 0
+        The points of X are clustered jointly: the cluster of a point depends on the others.
         """
         return self.cluster(X).labels(-1)
 
     def fit_predict(self, X: Any, y: Any = None) -> IntArray:
-        """Learn from labelled embeddings and give how the trained model groups the same ones."""
+        """Learn from labelled embeddings and return the clusters that the model finds in them."""
         return self.fit(X, y).labels_
 
     def score(self, X: Any, y: Any) -> float:
@@ -353,23 +309,16 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "auto") -> HiLander:
-        """Read a model that `save` wrote.
-
-        Parameters
-        ----------
-        folder : path
-        device : str
-            Where to run it.
-        """
+        """Read a model that `save` wrote; `device` is where it will run."""
         from hilander.training.model_folder import read_model_folder
 
         return cls._from_folder(read_model_folder(Path(folder)), device)
 
     @classmethod
     def pretrained(cls, *, device: str = "auto") -> HiLander:
-        """The pretrained model: ready to `cluster` the output of any embedder, without labels.
+        """The pretrained model, which clusters the output of any embedder without labels.
 
-        Its card is `docs/results/model-card.md`. Where you have labels, `fit` does better.
+        Its card is `docs/results/model-card.md`. If you have labels, `fit` does better.
         """
         from hilander.linkage.storage import PRETRAINED
 
@@ -386,30 +335,22 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         early_stop: bool = False,
         device: str = "auto",
     ) -> HiLander:
-        """Import weights of the authors' released code, and decode as it does.
+        """Import weights of the authors' released code, and decode as that code does.
 
         Parameters
         ----------
         path : path of a `.pth` file
-        k_reference : int
-            The reference's `knn_k`, which counts the node itself.
-        p_tau : float
-            The reference's `tau`.
+        k_reference, p_tau : int, float
+            The reference's `knn_k`, which counts the node itself, and its `tau`.
         features : {"concat", "identity"}
             "concat" if the reference ran with its cluster features.
-        early_stop : bool
-        device : str
-
-        Returns
-        -------
-        model : HiLander, ready to `cluster`, giving the released code's numbers
+        early_stop, device
+            As for `HiLander`.
         """
         from hilander.training.model_folder import import_reference
 
-        if k_reference < 2:
-            raise SettingError(f"k_reference={k_reference} counts the node itself; use 2 or more")
-        rules = Rules(k_reference - 1, p_tau, early_stop, as_released=True)
-        return cls._from_folder(import_reference(Path(path), features, rules), device)
+        stored = import_reference(Path(path), features, k_reference, p_tau, early_stop=early_stop)
+        return cls._from_folder(stored, device)
 
     @property
     def network_(self) -> Any:
@@ -418,12 +359,12 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
 
     @property
     def rules_(self) -> Rules:
-        """k, p_tau and stopping, as chosen."""
+        """Rules of inference, as chosen."""
         return self.model_.rules
 
     @property
     def preparation_(self) -> Preparation | PerSetPreparation:
-        """Normalisation, centring and a linear map, as learnt."""
+        """Normalisation, centring and a linear map, as learned."""
         return self.model_.preparation
 
     @property
@@ -447,8 +388,8 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
     def _check_fitted(self) -> None:
         check_is_fitted(self, "model_", msg=_NOT_FITTED)
 
-    def _see_columns(self, X: Any, points: FloatArray, *, reset: bool) -> None:
-        """Learn, or compare, the number of features and their names, as scikit-learn does."""
+    def _check_columns(self, X: Any, points: FloatArray, *, reset: bool) -> None:
+        """Store, or compare, the number of features and their names, as scikit-learn does."""
         if reset or hasattr(self, "n_features_in_"):
             named = X if has_names(X) else points
             validate_data(self, named, reset=reset, skip_check_array=True)

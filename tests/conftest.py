@@ -1,4 +1,4 @@
-"""Fixtures every stage shares."""
+"""Fixtures that several packages share."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Folder of the real embeddings and golden files; the test skips itself where it is absent."""
+    """Folder of the real embeddings and golden files; the test is skipped if it is absent."""
     default = Path(__file__).resolve().parents[2] / "shared" / "data"
     folder = Path(os.environ.get("HILANDER_DATA", default))
     if not folder.is_dir():
@@ -18,12 +18,31 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="module")
 def small_steps():
-    """Epochs of five steps for the default method."""
-    from hilander.linkage.evidence import training as evidence_learning
+    """Short training of the default method: five steps an epoch, small grids and validation sets.
+
+    Sets the number of steps when it is called: ``small_steps(25)``.
+    """
+    from hilander.linkage.evidence import training
+    from hilander.training.evidence import recipe, thresholds
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evidence_learning, "_STEPS_PER_EPOCH", 5)
-        yield
+        patch.setattr(recipe, "VALIDATION_POINTS", 100)
+        patch.setattr(thresholds, "P_TAU_GRID", (0.3, 0.45, 0.6, 0.75))
+        patch.setattr(thresholds, "MERGE_GRID", (0.6, 0.9))
+
+        def set_steps(steps):
+            patch.setattr(training, "_STEPS_PER_EPOCH", steps)
+
+        set_steps(5)
+        yield set_steps
+
+
+@pytest.fixture
+def more_steps(small_steps):
+    """25 steps an epoch for one test, where it has to learn something."""
+    small_steps(25)
+    yield
+    small_steps(5)
 
 
 @pytest.fixture(scope="module")

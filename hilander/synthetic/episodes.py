@@ -82,7 +82,7 @@ def _draw_size(sizes: Sizes, own: int, rng: np.random.Generator) -> int:
         return int(np.exp(rng.uniform(0, np.log(own + 0.999))))
     if sizes == "heavy":
         return int(rng.pareto(_HEAVY_EXPONENT) + 1)
-    raise ValueError(f"unknown sizes {sizes!r}")
+    raise ValueError(f"sizes={sizes!r} is not known; use all, singles, log or heavy")
 
 
 def neighbour_purity(episode: Episode) -> float:

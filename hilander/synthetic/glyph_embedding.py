@@ -1,7 +1,7 @@
-"""A fixed embedding of glyphs: oriented gradients, projected to what tells characters apart.
+"""An embedding of glyphs: oriented gradients, projected to directions that separate characters.
 
-Nothing is shipped: the projection is fitted in a second or two on characters of their own, which
-are neither trained on nor clustered later.
+No weights are shipped. The projection is fitted in a second or two on characters that are neither
+trained on nor clustered later.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from hilander.synthetic.glyphs import GlyphSet, make_glyphs, split_characters
 EMBEDDING_DIM = 64
 N_ORIENTATIONS = 8
 CELL_PX = 4
-_CHUNK = 1024  # pictures at a time, so that the votes of all pixels take some 50 MB
+_CHUNK = 1024  # pictures at a time; their votes take about 50 MB
 # Share of the mean eigenvalue added before whitening: with few views of few characters the
 # smallest within-character variances are noise, and dividing by them would blow it up.
 _SHRINKAGE = 0.5
@@ -95,7 +95,7 @@ def make_glyph_data(seed: int = 0, max_characters: int | None = None) -> GlyphDa
     Returns
     -------
     data : GlyphData
-        Rows in shuffled order: neighbours in the file say nothing of likeness.
+        Rows in shuffled order.
     """
     glyphs = make_glyphs(seed=seed, max_characters=max_characters)
     split = split_characters(glyphs.characters.tolist(), seed=seed)
@@ -124,8 +124,8 @@ def fit_glyph_embedder(glyphs: GlyphSet, dim: int = EMBEDDING_DIM) -> GlyphEmbed
 
     With ``W`` the covariance of views around the mean of their character and ``T`` that of all
     views, the projection is ``P = W^(-1/2) V``, where ``V`` are the leading eigenvectors of
-    ``W^(-1/2) T W^(-1/2)``: what changes with the font is made small, what is left is ordered by
-    how much it tells apart.
+    ``W^(-1/2) T W^(-1/2)``: differences between fonts become small, and the directions
+    are ordered by how well they separate characters.
 
     Parameters
     ----------

@@ -135,7 +135,7 @@ def draw_characters(face: FontFace, characters: str, size: int = 28) -> NDArray[
     """Pictures of characters, white on black, each as large as its square allows.
 
     The ink is cropped, scaled with its proportions kept, centred, and stretched to full contrast,
-    so that neither a font's point size nor its side bearings or hairlines tell views apart.
+    so that views do not differ in point size, side bearings or stroke contrast.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def draw_characters(face: FontFace, characters: str, size: int = 28) -> NDArray[
         All 0 where the face has no ink for the character.
     """
     if size < 8:
-        raise SettingError(f"size={size} is too small to tell glyphs apart; use size >= 8")
+        raise SettingError(f"size={size} is too small to show glyphs; use size >= 8")
     image_font = _import_drawing_module("PIL.ImageFont")
     # The basic layout is part of every Pillow; the other depends on libraries of the system.
     font = image_font.truetype(str(face.path), _DRAWN_PX, layout_engine=image_font.Layout.BASIC)

@@ -5,8 +5,6 @@ The real identities show how far apart identities are and how the members of one
 
 from __future__ import annotations
 
-from typing import get_args
-
 import numpy as np
 
 from hilander.arrays.rows import FloatArray, IntArray, unit_rows
@@ -234,6 +232,8 @@ def draw_sizes(
         elif sizes == "large":
             size = np.exp(rng.uniform(*np.log(_LARGE_SIZES)))
         else:
-            raise ValueError(f"sizes={sizes!r} is not known; use one of {get_args(Sizes)}")
+            raise ValueError(
+                f"sizes={sizes!r} is not known; use singles, log, even, small or large"
+            )
         drawn.append(int(min(max(size, 1), _LARGEST_IDENTITY, max(n_points // 2, 1))))
     return np.array(drawn, dtype=np.int64)

@@ -31,13 +31,13 @@ class RunSettings:
     method : str
         Name of the model's method.
     asked : mapping
-        k, p_tau, early_stop, decoder; None, or absent, for the model's own.
+        k, p_tau, early_stop, decoder; None, or absent, for the model's.
     adapt_k : bool
-        Whether few points have fewer neighbours, unless k is asked for.
+        Whether k is lower for small sets, unless it is given.
     whiten : bool or "auto"
         As for `resolve_preparation`.
     memory : str or int, optional
-        Most memory to take, such as "4GB".
+        Most memory to use, such as "4GB".
     device : str
     verbose : bool
         Draw progress bars (only on a terminal).
@@ -54,13 +54,13 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What is known of a run before it starts.
+    """The plan of a run: its rules, its size and its memory.
 
     Parameters
     ----------
     rules : Rules
     load : Load
-        How large it is.
+        Size of the run.
     memory : MemoryPlan
     """
 
@@ -111,17 +111,17 @@ def walk_points(
     ----------
     model : Model
     points : ndarray of shape (n_points, dim)
-        As they came.
+        Embeddings before preparation.
     settings : RunSettings
     graph : KnnGraph, optional
         The user's own graph, of the prepared points.
     work : Work, optional
-        Records what each stage takes, and may keep it on disk.
+        Records time and memory of each stage, and may store its results.
 
     Returns
     -------
     steps : iterator of LevelStep
-        The settings are checked at once; each level is computed when it is asked for.
+        The settings are checked at once. Each level is computed when the iterator reaches it.
     """
     method = find_method(settings.method)
     equal = None

@@ -1,4 +1,4 @@
-"""The protocol of a method: how the parameters become a plan, a model and a scorer."""
+"""The protocol of a method: from parameters to a plan, a model and a scorer."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Method(Protocol):
     scores_synthetic_sets: bool
 
     def plan(self, parameters: Parameters, points: FloatArray, labels: IntArray) -> Any:
-        """Check the parameters and give the plan of a training run."""
+        """Check the parameters and return the plan of a training run."""
 
     def prepare(
         self, parameters: Parameters, points: FloatArray, labels: IntArray, plan: Any
@@ -71,7 +71,7 @@ class Method(Protocol):
         """The scorer of a trained network; it may keep at most `memory` bytes of the nodes."""
 
     def cost(self, hidden: int) -> MethodCost:
-        """What scoring and decoding cost with a network so wide, for estimates of a run."""
+        """Cost of scoring and decoding with a network of this width, for estimates of a run."""
 
     def learning_settings(self, values: Mapping[str, Any]) -> Any:
         """Learning settings rebuilt from plain values."""

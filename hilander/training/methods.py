@@ -11,6 +11,6 @@ METHODS: dict[str, Method] = {one.name: one for one in (EvidenceMethod(), PaperM
 
 
 def find_method(name: str) -> Method:
-    """The method of a name; an error suggests the nearest."""
+    """The method of this name; the error for an unknown one suggests the nearest."""
     check_choice("method", name, tuple(METHODS))
     return METHODS[name]

@@ -1,4 +1,4 @@
-"""The trained model as one value, which the estimator, the folder and the commands share."""
+"""The trained model as one value, shared by the estimator, the model folder and the commands."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from hilander.linkage.storage import Network
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Everything that training gives and clustering needs.
+    """The result of training, and the input of clustering.
 
     Parameters
     ----------
     network : Lander or EvidenceNetwork
     rules : Rules
-        Of inference, with what validation chose.
+        Of inference, with the settings that validation chose.
     preparation : Preparation or PerSetPreparation
         How embeddings are normalised, centred and mapped.
     history : list of dict
         One record for each epoch of the final training.
     summary : dict
-        Counts, the validation table and what was chosen.
+        Counts, the validation table and the choices.
     n_features : int, optional
         Width of the embeddings; None for a model of no particular embedder.
     """
@@ -46,7 +46,7 @@ class Model:
         return self.n_features is None
 
     def describe(self) -> str:
-        """What training decided, in one line."""
+        """The choices of training, in one line."""
         text = f"embeddings are {self.preparation.describe()}; p_tau = {self.rules.p_tau:g}"
         if "prior" in self.summary:
             weight = 1 - self.summary["own_weight"]
@@ -57,7 +57,7 @@ class Model:
 
 
 def summarise(labels: IntArray, held_out: BoolArray, table: list[dict[str, Any]]) -> dict[str, Any]:
-    """The summary of a training run: counts, and the score of every setting that was tried."""
+    """The summary of a training run: counts, and the table of settings that were tried."""
     return {
         "n_points": len(labels),
         "n_identities": len(np.unique(labels)),

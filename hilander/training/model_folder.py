@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hilander.embeddings.preparation import PerSetPreparation, Preparation
-from hilander.errors import ModelError
+from hilander.errors import ModelError, SettingError
 from hilander.hierarchy.rules import Rules
 from hilander.io.writing import check_folder_kind, folder_writer, read_json, write_json
 from hilander.linkage.paper.reference import import_reference_weights
@@ -16,22 +16,22 @@ from hilander.linkage.paper.settings import Features
 from hilander.linkage.storage import MODEL_KIND, StoredNetwork, read_network, write_network
 from hilander.training.methods import find_method
 from hilander.training.model import Model
-from hilander.training.parameters import OLD_VALUES
+from hilander.training.parameters import NOT_GIVEN, OLD_VALUES
 
 HISTORY_FILE = "history.json"
-# Parameters in models of version 0.1, and what they are called now.
+# Parameters in models of version 0.1, and their present names.
 _OLD_PARAMETERS = {"adviser": "prior"}
 
 
 @dataclass(frozen=True, eq=False)
 class ModelFolder:
-    """A model and the estimator's parameters that it was trained with.
+    """A model and the parameters that it was trained with.
 
     Parameters
     ----------
     model : Model
     parameters : dict
-        Constructor parameters of `HiLander`, but the device.
+        Constructor parameters of `HiLander`, without the device.
     """
 
     model: Model
@@ -88,8 +88,23 @@ def read_model_folder(folder: Path) -> ModelFolder:
     return ModelFolder(model, parameters)
 
 
-def import_reference(path: Path, features: Features, rules: Rules) -> ModelFolder:
-    """Weights of the authors' released code as a model of the published method."""
+def import_reference(
+    path: Path, features: Features, k_reference: int, p_tau: float, *, early_stop: bool
+) -> ModelFolder:
+    """Weights of the authors' released code as a model of the published method.
+
+    Parameters
+    ----------
+    path : path of a `.pth` file
+    features : {"concat", "identity"}
+    k_reference : int
+        Neighbours, the node itself counted.
+    p_tau : float
+    early_stop : bool
+    """
+    if k_reference < 2:
+        raise SettingError(f"k_reference={k_reference} counts the node itself; use 2 or more")
+    rules = Rules(k_reference - 1, p_tau, early_stop, as_released=True)
     network = import_reference_weights(path, features)
     shape = network.settings
     parameters = {
@@ -102,7 +117,7 @@ def import_reference(path: Path, features: Features, rules: Rules) -> ModelFolde
 
 
 def rename_parameters(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Constructor parameters, also of version 0.1, by the names of today."""
+    """Constructor parameters with their present names; those of version 0.1 are renamed."""
     parameters = {_OLD_PARAMETERS.get(name, name): value for name, value in stored.items()}
     for name in ("start", "prior"):
         if name in parameters:
@@ -116,7 +131,7 @@ def _read_preparation(
     described = stored.description
     if described["n_features"] is None:
         return PerSetPreparation(parameters["centre"])
-    old_name = described.get("whitens_own", False)  # of version 0.1; still earlier it was absent
+    old_name = described.get("whitens_own", False)  # of version 0.1; absent before that
     return Preparation(
         stored.arrays.get("mean"),
         stored.arrays.get("transform"),
@@ -131,8 +146,10 @@ def _read_history(folder: Path) -> Any:
 
 
 def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Constructor parameters as plain values; the device is the reader's choice."""
+    """Constructor parameters as plain values, without the device and deprecated names."""
     learning = parameters["learning"]
     plain = dict(parameters) | {"learning": None if learning is None else asdict(learning)}
+    if (old := plain.get("adviser", NOT_GIVEN)) != NOT_GIVEN:
+        plain["prior"] = old
     plain |= {name: str(plain[name]) for name in ("start", "prior")}
     return {name: value for name, value in plain.items() if name not in ("device", "adviser")}

@@ -1,4 +1,4 @@
-"""The estimator's parameters, as the methods read them."""
+"""The parameters of the estimator: their types, deprecated names, and checks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from hilander.knn.search import check_k
 if TYPE_CHECKING:
     from hilander.hierarchy.decoding.decode import Decoder
 
-# Values of `start` and `prior` in version 0.1, and what they are called now.
+# Values of `start` and `prior` in version 0.1, and their present names.
 OLD_VALUES = {"box": "pretrained", "nothing": "none"}
+# Default of a deprecated parameter, as in scikit-learn.
 NOT_GIVEN = "deprecated"
 
 
 class Parameters(Protocol):
-    """Parameters of `HiLander`; its docstring says what each means."""
+    """Parameters of `HiLander`; its docstring describes each."""
 
     method: str
     k: int | Literal["auto"]
@@ -45,7 +46,7 @@ class Parameters(Protocol):
 
 
 def read_learning(parameters: Parameters, kind: type[Any]) -> Any:
-    """The learning settings of a method: those given, or its defaults, with `epochs` applied."""
+    """The learning settings of a method: the given ones or its defaults, with `epochs`."""
     learning = kind() if parameters.learning is None else parameters.learning
     if not isinstance(learning, kind):
         raise SettingError(
@@ -56,26 +57,28 @@ def read_learning(parameters: Parameters, kind: type[Any]) -> Any:
 
 
 def check_whiten(parameters: Parameters) -> None:
-    """Refuse a `whiten` that means nothing."""
+    """Refuse an unknown value of `whiten`."""
     if parameters.whiten not in (True, False, "auto"):
         raise SettingError(f'whiten={parameters.whiten!r} must be True, False or "auto"')
 
 
 def read_prior(parameters: Parameters) -> str | Path:
     """`prior`, or `adviser`, its name in version 0.1, with a warning."""
-    if parameters.adviser == NOT_GIVEN:
+    old = parameters.adviser
+    if old == NOT_GIVEN:
         return rename_value("prior", parameters.prior)
+    new = old if Path(old).is_dir() else OLD_VALUES.get(str(old), old)
     warnings.warn(
         "the parameter `adviser` is now called `prior`, and will be removed in version 0.3; "
-        f"use prior={str(parameters.adviser)!r}",
+        f"use prior={str(new)!r}",
         FutureWarning,
         stacklevel=2,
     )
-    return rename_value("prior", parameters.adviser)
+    return new
 
 
 def rename_value(name: str, value: str | Path) -> str | Path:
-    """A value of `start` or `prior` as it is called now; a warning names the old one."""
+    """The present name of a value of `start` or `prior`, with a warning if it has an old one."""
     if value not in OLD_VALUES or Path(value).is_dir():
         return value
     new = OLD_VALUES[str(value)]
@@ -89,11 +92,11 @@ def rename_value(name: str, value: str | Path) -> str | Path:
 
 
 def check_enough(parameters: Parameters, k: int, n_points: int) -> None:
-    """Refuse to learn from too few points for k neighbours."""
+    """Refuse a training set with too few points for k neighbours."""
     if parameters.k == "auto" and n_points <= k:
         raise GraphError(
             f"got only {n_points} labelled embeddings, learning needs at least {k + 1}; label "
-            f"more, give a k below {n_points}, or group without labels: "
+            f"more, give a k below {n_points}, or cluster without labels: "
             "HiLander.pretrained().cluster(X)"
         )
     check_k(k, n_points)

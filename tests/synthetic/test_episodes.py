@@ -65,7 +65,7 @@ def test_labels_may_have_gaps():
 
 
 def test_unknown_sizes_are_refused():
-    with pytest.raises(ValueError, match="unknown sizes 'odd'"):
+    with pytest.raises(ValueError, match="sizes='odd' is not known"):
         resample_identities(labelled(), "odd", 10, np.random.default_rng(0))
 
 

@@ -83,7 +83,7 @@ def test_heavy_tailed_sizes_have_a_giant_and_log_normal_ones_have_not() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"dim": 2}, {"n_identities": 0}, {"family_share": 1.0}, {"sizes": "even"}]
 )
-def test_settings_that_mean_nothing_are_refused(wrong: dict) -> None:
+def test_impossible_settings_are_refused(wrong: dict) -> None:
     with pytest.raises(SettingError):
         FaceLikeSettings(**{"n_points": 100, "n_identities": 10, **wrong})
 
@@ -93,3 +93,13 @@ def test_an_unknown_preset_names_the_known_ones() -> None:
         make_face_like("casablanca")
     with pytest.raises(SettingError, match="scale"):
         make_face_like("imdb", scale=0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value"), [("n_looks", "n_modes", 2), ("look_spread", "mode_spread", 0.3)]
+)
+def test_names_of_version_0_1_still_work_with_a_warning(old: str, new: str, value: float) -> None:
+    with pytest.warns(FutureWarning, match=f"`{old}` is now called `{new}`.*use {new}={value}"):
+        settings = FaceLikeSettings(100, 10, **{old: value})
+    assert settings == FaceLikeSettings(100, 10, **{new: value})
+    assert settings.scaled(0.5).n_modes == settings.n_modes  # warnings are errors

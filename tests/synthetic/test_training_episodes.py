@@ -1,14 +1,16 @@
+"""The episodes that are made of a labelled set."""
+
 import numpy as np
 
 from hilander.synthetic.identity_bootstrap import IdentityBootstrap
 from hilander.synthetic.training_episodes import (
     BOOTSTRAP_SIZES,
-    FEW_BOOTSTRAP_SIZES,
-    FEW_POINTS,
-    FEW_REAL_SIZES,
-    FEW_TURNS,
+    N_DRAWS,
+    N_SMALL_DRAWS,
     REAL_SIZES,
-    TURNS,
+    SMALL_BOOTSTRAP_SIZES,
+    SMALL_REAL_SIZES,
+    SMALL_SET_POINTS,
     make_episodes,
 )
 from tests.synthetic.episode_sets import labelled, rows_of, sizes_of
@@ -18,21 +20,21 @@ def test_the_same_seed_makes_the_same_episodes():
     one, two, other = (
         make_episodes(labelled(), 200, np.random.default_rng(seed)) for seed in (0, 0, 1)
     )
-    many = TURNS * (len(REAL_SIZES) + len(BOOTSTRAP_SIZES))
-    few = FEW_TURNS * (len(FEW_REAL_SIZES) + len(FEW_BOOTSTRAP_SIZES))
-    assert len(one) == len(two) == 1 + many + few
+    many = N_DRAWS * (len(REAL_SIZES) + len(BOOTSTRAP_SIZES))
+    small = N_SMALL_DRAWS * (len(SMALL_REAL_SIZES) + len(SMALL_BOOTSTRAP_SIZES))
+    assert len(one) == len(two) == 1 + many + small
     for a, b in zip(one, two, strict=True):
         np.testing.assert_array_equal(a.features, b.features)
         np.testing.assert_array_equal(a.labels, b.labels)
     assert any(rows_of(a) != rows_of(b) for a, b in zip(one, other, strict=True))
 
 
-def test_made_up_episodes_count_less_than_real_ones():
+def test_bootstrapped_episodes_count_less_than_real_ones():
     made = make_episodes(labelled(), 200, np.random.default_rng(0))
     whole = rows_of(labelled())
     real = [episode for episode in made if rows_of(episode) <= whole]
-    many = TURNS * len(REAL_SIZES)
-    assert len(real) == 1 + many + FEW_TURNS * len(FEW_REAL_SIZES)
+    many = N_DRAWS * len(REAL_SIZES)
+    assert len(real) == 1 + many + N_SMALL_DRAWS * len(SMALL_REAL_SIZES)
     assert {episode.weight for episode in real[1 : 1 + many]} == {1.0}
     assert {episode.weight for episode in real[1 + many :]} == {0.5}
     assert all(0 < episode.weight < 0.5 for episode in made if episode not in real)
@@ -45,34 +47,34 @@ def test_the_set_as_it_is_counts_most():
     assert made[0].weight > max(episode.weight for episode in made[1:])
 
 
-def test_every_size_distribution_is_drawn_among_strangers_and_among_the_hard(monkeypatch):
+def test_every_size_distribution_is_drawn_easy_and_as_hard_as_the_real_set(monkeypatch):
     asked = []
     make = IdentityBootstrap.make
 
     def watch(self, sizes, n_points, rng, *, as_hard=False):
         asked.append((sizes, as_hard))
-        assert FEW_POINTS[0] <= n_points <= 200
+        assert SMALL_SET_POINTS[0] <= n_points <= 200
         return make(self, sizes, n_points, rng, as_hard=as_hard)
 
     monkeypatch.setattr(IdentityBootstrap, "make", watch)
     make_episodes(labelled(), 200, np.random.default_rng(0))
-    many = TURNS * len(BOOTSTRAP_SIZES)
-    assert len(asked) == many + FEW_TURNS * len(FEW_BOOTSTRAP_SIZES)
-    for drawn, all_sizes in (asked[:many], BOOTSTRAP_SIZES), (asked[many:], FEW_BOOTSTRAP_SIZES):
+    many = N_DRAWS * len(BOOTSTRAP_SIZES)
+    assert len(asked) == many + N_SMALL_DRAWS * len(SMALL_BOOTSTRAP_SIZES)
+    for drawn, all_sizes in (asked[:many], BOOTSTRAP_SIZES), (asked[many:], SMALL_BOOTSTRAP_SIZES):
         assert set(drawn) == {(sizes, hard) for sizes in all_sizes for hard in (False, True)}
 
 
-def test_without_enough_identities_the_real_ones_are_all_there_is():
+def test_too_few_identities_are_only_re_sampled():
     made = make_episodes(labelled(n_identities=4), 200, np.random.default_rng(0))
-    assert len(made) == 1 + TURNS * len(REAL_SIZES) + FEW_TURNS * len(FEW_REAL_SIZES)
+    assert len(made) == 1 + N_DRAWS * len(REAL_SIZES) + N_SMALL_DRAWS * len(SMALL_REAL_SIZES)
 
 
-def test_sets_of_few_points_come_last_and_hold_small_identities():
+def test_small_sets_come_last_and_have_small_identities():
     made = make_episodes(labelled(n_identities=200), 5000, np.random.default_rng(0))
-    few = made[1 + TURNS * (len(REAL_SIZES) + len(BOOTSTRAP_SIZES)) :]
-    points = np.array([len(episode.labels) for episode in few])
-    assert (points < 2 * FEW_POINTS[1]).all()
+    small = made[1 + N_DRAWS * (len(REAL_SIZES) + len(BOOTSTRAP_SIZES)) :]
+    points = np.array([len(episode.labels) for episode in small])
+    assert (points < 2 * SMALL_SET_POINTS[1]).all()
     assert points.min() < 60
     assert points.max() > 400
-    assert all(np.median(sizes_of(episode)) <= 7 for episode in few)
-    assert sum(np.median(sizes_of(episode)) == 1 for episode in few) > len(few) / 2
+    assert all(np.median(sizes_of(episode)) <= 7 for episode in small)
+    assert sum(np.median(sizes_of(episode)) == 1 for episode in small) > len(small) / 2

@@ -1,4 +1,4 @@
-"""The default method: classifiers of edge features, verified merges."""
+"""The default method: edge classifiers on edge features, and verified merges."""
 
 from __future__ import annotations
 
@@ -33,10 +33,15 @@ from hilander.training.parameters import (
     rename_value,
 )
 
+# Neighbours: with fewer, large identities fall apart; with more, little is gained for the time.
 DEFAULT_K = 15
-FEWEST_K = 10  # neighbours to learn from, however few the points
+# Neighbours to learn from in a small training set: below, edge features are too coarse.
+FEWEST_K = 10
+# Probability of a link before validation: even odds.
 DEFAULT_P_TAU = 0.5
+# Log-odds by which p_tau rises for each unit of spread of the log sizes; chosen on face-like sets.
 P_TAU_SLOPE = 2.0
+# Width of an edge classifier: wider ones score the same.
 DEFAULT_HIDDEN = 32
 
 
@@ -50,7 +55,7 @@ class EvidenceMethod:
     learning_options: tuple[str, ...] = ("epochs", "batch_size", "learning_rate")
 
     def plan(self, parameters: Parameters, points: FloatArray, labels: IntArray) -> EvidencePlan:
-        """Check the parameters and give the plan of a training run."""
+        """Check the parameters and return the plan of a training run."""
         check_choice("features", parameters.features, ("identity", "average", "concat", "auto"))
         check_choice("decoder", parameters.decoder, ("auto", *DECODERS))
         check_whiten(parameters)
@@ -85,7 +90,7 @@ class EvidenceMethod:
     def prepare(
         self, parameters: Parameters, points: FloatArray, labels: IntArray, plan: EvidencePlan
     ) -> Preparation:
-        """Normalise, perhaps centre, and map where that helps identities not learnt from."""
+        """Normalise, centre if in a narrow cone, and map if that helps held-out identities."""
         preparation = learn_preparation(points, parameters.centre, labels=labels)
         if parameters.whiten is False:
             return preparation
@@ -93,7 +98,7 @@ class EvidenceMethod:
         if parameters.whiten is True:
             return force_whitening(preparation, points, labels, k, seed)
         if plan.prior is not None and not can_validate_maps(labels):
-            return replace(preparation, whitens_each_set=True)  # as its prior model does
+            return replace(preparation, whitens_each_set=True)  # like the prior model
         chosen = choose_map(preparation.apply(points), labels, k, seed)
         return preparation if chosen is None else replace(preparation, **vars(chosen))
 
@@ -114,7 +119,7 @@ class EvidenceMethod:
     def make_scorer(
         self, network: EvidenceNetwork, rules: Rules, device: str, memory: int | None = None
     ) -> EvidenceScorer:
-        """The scorer of a trained network; it works block by block and keeps nothing of nodes."""
+        """The scorer of a trained network; it works block by block within a fixed memory."""
         return EvidenceScorer(network, device, rules.between_cosine)
 
     def cost(self, hidden: int) -> MethodCost:
@@ -134,7 +139,7 @@ class EvidenceMethod:
         return EvidenceLearning(**values)
 
     def learning_from_options(self, options: Mapping[str, Any]) -> EvidenceLearning:
-        """Learning settings from flat options; one that is absent keeps its default."""
+        """Learning settings from flat options; absent ones keep their defaults."""
         return EvidenceLearning(**options)
 
 
@@ -147,7 +152,7 @@ def find_model_folder(name: str, asked: str | Path, *, auto: str) -> str | None:
     asked : str or Path
         "auto", "pretrained", "none", or a folder.
     auto : str
-        What "auto" stands for.
+        Meaning of "auto".
     """
     asked = rename_value(name, auto if asked == "auto" else asked)
     if asked == "none":
@@ -156,7 +161,7 @@ def find_model_folder(name: str, asked: str | Path, *, auto: str) -> str | None:
         return str(PRETRAINED)
     if not isinstance(asked, str | Path) or not Path(asked).is_dir():
         raise SettingError(
-            f"{name}={str(asked)!r} is no folder; "
+            f"{name}={str(asked)!r} is not a folder; "
             'use "auto", "pretrained", "none" or the folder of a model'
         )
     try:

@@ -21,8 +21,15 @@ from hilander.training.map_choice import force_whitening
 from hilander.training.model import Model
 from hilander.training.paper.plan import PaperPlan
 from hilander.training.paper.recipe import learn_to_cluster
-from hilander.training.parameters import Parameters, check_whiten, read_learning
+from hilander.training.parameters import (
+    Parameters,
+    check_whiten,
+    read_learning,
+    read_prior,
+    rename_value,
+)
 
+# Neighbours, probability before validation, and width of the network: the paper's.
 DEFAULT_K = 10
 DEFAULT_P_TAU = 0.5
 DEFAULT_HIDDEN = 512
@@ -49,7 +56,7 @@ class PaperMethod:
     )  # fmt: skip
 
     def plan(self, parameters: Parameters, points: FloatArray, labels: IntArray) -> PaperPlan:
-        """Check the parameters and give the plan of a training run."""
+        """Check the parameters and return the plan of a training run."""
         check_choice("features", parameters.features, (*FEATURES, "auto"))
         check_choice("decoder", parameters.decoder, ("auto", *DECODERS))
         check_whiten(parameters)
@@ -78,7 +85,7 @@ class PaperMethod:
     def prepare(
         self, parameters: Parameters, points: FloatArray, labels: IntArray, plan: PaperPlan
     ) -> Preparation:
-        """Normalise and perhaps centre; whiten only where that is asked for."""
+        """Normalise, and centre if in a narrow cone; whiten only with ``whiten=True``."""
         preparation = learn_preparation(points, parameters.centre, labels=labels)
         if parameters.whiten is not True:
             return preparation
@@ -105,7 +112,7 @@ class PaperMethod:
         return LanderScorer(network, device, join_equal_rows=not rules.as_released, memory=memory)
 
     def cost(self, hidden: int) -> MethodCost:
-        """Measured by ``python -m benchmarks.scale``; the score grows with the network's width."""
+        """Measured by ``python -m benchmarks.scale``; scoring grows with the width."""
         return MethodCost(
             node_map=2.0 * hidden,
             edge_features=0.0,
@@ -121,7 +128,7 @@ class PaperMethod:
         return learning_from_dict(values)
 
     def learning_from_options(self, options: Mapping[str, Any]) -> LearningSettings:
-        """Learning settings from flat options; one that is absent keeps its default."""
+        """Learning settings from flat options; absent ones keep their defaults."""
         rest = dict(options)
         names = ("balance", "focal_gamma")
         loss = LossSettings(**{name: rest.pop(name) for name in names if name in rest})
@@ -130,8 +137,12 @@ class PaperMethod:
 
 
 def _refuse_other_models(parameters: Parameters) -> None:
-    for name in ("start", "prior"):
-        if (asked := getattr(parameters, name)) not in ("auto", "none", "nothing"):
+    asked_for = {
+        "start": rename_value("start", parameters.start),
+        "prior": read_prior(parameters),
+    }
+    for name, asked in asked_for.items():
+        if asked not in ("auto", "none"):
             raise SettingError(
                 f'{name}={str(asked)!r} is for method="evidence", got method="paper"; leave it out'
             )

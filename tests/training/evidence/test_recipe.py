@@ -1,6 +1,7 @@
+"""The recipe of the default method: thresholds, training, checkpoints."""
+
 import json
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -8,51 +9,31 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from hilander.errors import SettingError
-from hilander.hierarchy.hierarchy import Hierarchy
-from hilander.hierarchy.levels import score_with_labels, walk_levels
+from hilander.hierarchy.levels import walk_levels
 from hilander.hierarchy.rules import Rules
-from hilander.knn.search import build_knn_graph
 from hilander.learning import loop
-from hilander.linkage.evidence import training as evidence_learning
 from hilander.linkage.evidence.background import measure_between_cosine
 from hilander.linkage.evidence.network import EvidenceSettings
 from hilander.linkage.evidence.registry import feature_names
 from hilander.linkage.evidence.scorer import EvidenceScorer
-from hilander.linkage.evidence.training import EvidenceLearning, make_evidence_network
+from hilander.linkage.evidence.training import EvidenceLearning
 from hilander.metrics.scores import bcubed_f
-from hilander.synthetic.episodes import Episode
 from hilander.synthetic.identities import make_identities
-from hilander.training.evidence import recipe as evidence_training
-from hilander.training.evidence import thresholds as evidence_judging
-from hilander.training.evidence.recipe import (
-    CLUSTERING_VARIANTS,
-    EvidencePlan,
-    learn_by_evidence,
-    majority_identity,
-    make_cluster_examples,
-    make_point_examples,
-)
-from hilander.training.evidence.thresholds import ThresholdSearch, find_peak, take_careful
-from hilander.training.paper.recipe import fingerprint
+from hilander.training.clustering import cluster_points
+from hilander.training.evidence import network_training, thresholds
+from hilander.training.evidence.plan import EvidencePlan
+from hilander.training.evidence.recipe import learn_by_evidence
+from hilander.training.evidence.thresholds import find_peak, take_highest
+from hilander.training.stages import fingerprint
+
+pytestmark = pytest.mark.usefixtures("small_steps")
 
 RULES = Rules(k=6, search_average=True, decoder="leiden", p_tau_merge=0.5, keep_links=True)
-P_TAU_GRID = (0.3, 0.45, 0.6, 0.75)
-MERGE_GRID = (0.6, 0.9)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def small_steps():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evidence_learning, "_STEPS_PER_EPOCH", 5)
-        patch.setattr(evidence_training, "Judge", partial(ThresholdSearch, most_points=100))
-        patch.setattr(evidence_judging, "P_TAU_GRID", P_TAU_GRID)
-        patch.setattr(evidence_judging, "MERGE_GRID", MERGE_GRID)
-        yield
 
 
 @pytest.fixture(scope="module")
 def learned(labelled, small_steps):
-    """As `plan()` learns without being disturbed; not to be changed."""
+    """Trained by `plan()` without interruption; not to be changed."""
     return learn_by_evidence(*labelled, plan())
 
 
@@ -72,15 +53,14 @@ def equal(one, two):
 
 
 def cluster(learned, features):
-    score = EvidenceScorer(learned.network, "cpu")
-    return Hierarchy.of_steps(walk_levels(features, score, learned.rules)).labels(-1)
+    return cluster_points(features, EvidenceScorer(learned.network, "cpu"), learned.rules)
 
 
 # What is learned.
 
 
-def test_identities_it_has_never_seen_are_grouped_whatever_the_width(labelled, monkeypatch):
-    monkeypatch.setattr(evidence_learning, "_STEPS_PER_EPOCH", 25)
+@pytest.mark.usefixtures("more_steps")
+def test_new_identities_are_clustered_whatever_the_width_of_the_embeddings(labelled):
     learned = learn_by_evidence(*labelled, plan())
     for seed, dim in ((1, 16), (2, 50)):
         shape = {"n_identities": 15, "size": 9, "dim": dim, "spread": 0.35}
@@ -90,12 +70,13 @@ def test_identities_it_has_never_seen_are_grouped_whatever_the_width(labelled, m
 
 def test_the_table_holds_every_try_and_the_choice(learned):
     table = learned.summary["validation"]
-    points, merges = table[: len(P_TAU_GRID)], table[len(P_TAU_GRID) :]
-    assert [row["p_tau"] for row in points] == list(P_TAU_GRID)
-    assert [row["p_tau_merge"] for row in merges] == list(MERGE_GRID)
-    assert {row["p_tau_merge"] for row in points} == {max(MERGE_GRID)}
+    grid, merge_grid = thresholds.P_TAU_GRID, thresholds.MERGE_GRID
+    points, merges = table[: len(grid)], table[len(grid) :]
+    assert [row["p_tau"] for row in points] == list(grid)
+    assert [row["p_tau_merge"] for row in merges] == list(merge_grid)
+    assert {row["p_tau_merge"] for row in points} == {max(merge_grid)}
     assert {row["p_tau"] for row in merges} == {find_peak(points)} == {learned.rules.p_tau}
-    assert learned.rules.p_tau_merge == take_careful(merges, "p_tau_merge")
+    assert learned.rules.p_tau_merge == take_highest(merges, "p_tau_merge")
     for row in table:
         assert row["f"] == pytest.approx((row["pairwise_f"] + row["bcubed_f"]) / 2)
     chosen = {
@@ -118,15 +99,15 @@ def test_without_validation_the_given_thresholds_stay(labelled, changes):
     assert learned.summary["n_validation_identities"] == 0
 
 
-def test_few_identities_are_not_split():
+def test_few_identities_are_not_held_out():
     features, labels = make_identities(n_identities=6, size=12, dim=8, seed=0)
     learned = learn_by_evidence(features, labels, plan())
     assert learned.summary["validation"] == []
     assert learned.rules == RULES
 
 
-def test_where_no_super_nodes_could_be_learnt_from_none_are_merged(labelled, monkeypatch):
-    monkeypatch.setattr(evidence_training, "make_cluster_examples", lambda *_: iter(()))
+def test_without_examples_of_clusters_none_are_merged(labelled, monkeypatch):
+    monkeypatch.setattr(network_training, "make_cluster_examples", lambda *_: iter(()))
     learned = learn_by_evidence(*labelled, plan(tune=()))
     assert {record["classifier"] for record in learned.history} == {
         "train-points-1",
@@ -144,7 +125,7 @@ def test_an_episode_is_never_smaller_than_its_graph_needs(labelled, most_points)
     assert learned.history
 
 
-# Always the same.
+# Reproducibility and checkpoints.
 
 
 def test_the_same_seed_gives_the_same_model_and_another_seed_another(labelled, learned):
@@ -156,7 +137,7 @@ def test_the_same_seed_gives_the_same_model_and_another_seed_another(labelled, l
 
 
 class Strike:
-    """Like Ctrl-C in the n-th epoch of a run."""
+    """Raises like Ctrl-C in the n-th epoch of a run."""
 
     def __init__(self, at_epoch):
         self.count, self.at_epoch = 0, at_epoch
@@ -170,15 +151,15 @@ class Strike:
 
 
 @pytest.fixture
-def in_turn():
-    """One course after the other, so that epochs can be counted."""
+def one_thread():
+    """One task after the other, so that epochs can be counted."""
     with threadpool_limits(1):
         yield
 
 
-@pytest.mark.usefixtures("in_turn")
-def test_a_killed_fit_goes_on_to_the_same_model(labelled, learned, tmp_path, monkeypatch):
-    # 4 looks of 3 epochs in validation, as many in training; each goes on from the one before.
+@pytest.mark.usefixtures("one_thread")
+def test_an_interrupted_run_continues_to_the_same_model(labelled, learned, tmp_path, monkeypatch):
+    # 4 classifiers of 3 epochs in validation, as many in training; each run continues the last.
     for at_epoch, stage in (
         (2, "validate-points-1"),
         (4, "validate-points-2"),
@@ -202,7 +183,7 @@ def test_a_killed_fit_goes_on_to_the_same_model(labelled, learned, tmp_path, mon
     assert resumed.summary == learned.summary
 
 
-def test_a_checkpoint_of_another_run_is_not_taken_up(labelled, learned, tmp_path):
+def test_a_checkpoint_of_another_run_is_not_used(labelled, learned, tmp_path):
     learn_by_evidence(*labelled, plan(seed=5, tune=()), checkpoint_folder=tmp_path)
     assert equal(learn_by_evidence(*labelled, plan(), checkpoint_folder=tmp_path), learned)
 
@@ -223,112 +204,20 @@ def test_every_setting_is_in_the_fingerprint(labelled):
     assert fingerprint(*labelled, plan(seed=np.int64(0))) in marks
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"val_fraction": 1.0}, r"val_fraction=1.0 must be in \[0, 1\)"),
-        ({"val_fraction": -0.1}, r"val_fraction=-0.1 must be in"),
-        ({"tune": ("k",)}, "tune=.*k.* is not known"),
-        ({"seed": -1}, "seed=-1 must be a whole number >= 0"),
-        ({"seed": None}, "seed=None must be a whole number >= 0"),
-    ],
-)
-def test_a_plan_that_means_nothing_is_refused(changes, message):
-    with pytest.raises(SettingError, match=message):
+@pytest.mark.parametrize("changes", [{"val_fraction": 1.0}, {"tune": ("k",)}, {"seed": None}])
+def test_an_impossible_plan_is_refused(changes):
+    with pytest.raises(SettingError, match=next(iter(changes))):
         plan(**changes)
 
 
-# What the looks learn from.
-
-
-def test_points_teach_which_of_their_edges_join_one_identity(labelled):
-    episode = Episode(*labelled, 0.3)
-    sight = make_point_examples(episode, 6)
-    assert sight.examples.weight == 0.3
-    assert sight.examples.edge_features.shape[:2] == sight.examples.same.shape == (160, 6)
-    for node in range(160):
-        for place, other in enumerate(sight.graph.neighbours[node]):
-            same = labelled[1][node] == labelled[1][other]
-            assert sight.examples.same[node, place] == same
-
-
-def test_a_cluster_is_of_the_identity_that_most_of_its_points_are():
-    features, labels = make_identities(n_identities=6, size=12, dim=6, spread=1.0, seed=0)
-    rng = np.random.default_rng(0)
-    noisy = np.where(rng.random(72) < 0.2, rng.integers(6, size=72), labels)
-    step = next(walk_levels(features, score_with_labels(noisy), Rules(k=5)))
-    found = majority_identity(step, labels)
-    mixed = 0
-    for tree, identity in enumerate(found):
-        members = labels[step.labels == tree]
-        mixed += len(set(members.tolist())) > 1
-        assert (members == identity).sum() == np.bincount(members).max()
-    assert mixed
-
-
-def oracle(labels, seed=0):
-    """Judges blocks of points: right in all but some edges, of which it is not quite sure."""
-
-    def predict(graph, evidence):
-        if evidence.super_nodes:
-            return np.full(graph.affinity.shape, 0.1, dtype=np.float32)
-        same = labels[graph.neighbours] == labels[:, None]
-        linkage = np.where(same, 0.95, 0.02).astype(np.float32)
-        linkage[::5, 0] = 0.6
-        return linkage
-
-    return predict
-
-
-def test_clusters_are_made_by_the_network_in_each_of_its_own_ways(labelled, monkeypatch):
-    episode, graph = Episode(*labelled), build_knn_graph(labelled[0], 6)
-    network = make_evidence_network(EvidenceSettings(hidden=8), seed=0)
-    network.predict = oracle(labelled[1])
-    ways, walk = [], walk_levels
-
-    def watch(features, score, rules, **rest):
-        ways.append((rules.decoder, rules.p_tau))
-        return walk(features, score, rules, **rest)
-
-    monkeypatch.setattr(evidence_training, "walk_levels", watch)
-    for decoder in ("contract", "leiden"):  # what is learned from does not hang on the choice
-        rules = replace(RULES, decoder=decoder)
-        graph_examples = list(make_cluster_examples(network, [(episode, graph)], plan(rules=rules)))
-        assert tuple(ways) == CLUSTERING_VARIANTS
-        ways.clear()
-        assert len(graph_examples) == len(CLUSTERING_VARIANTS)
-        for sight in graph_examples:
-            assert 20 <= len(sight.graph.neighbours) < 160
-            assert sight.examples.edge_features.shape[:2] == sight.examples.same.shape
-            assert sight.examples.edge_features.shape[-1] > 24
-
-
-def test_the_second_look_at_clusters_learns_in_the_context_of_their_set(labelled):
+def test_the_second_stage_of_clusters_is_trained_with_features_of_their_set(labelled):
     shape = EvidenceSettings(hidden=8, relative_sizes=True, set_context=True)
     network = learn_by_evidence(*labelled, plan(network=shape, tune=(), val_fraction=0)).network
     _, second = network.classifiers(super_nodes=True)
     names = feature_names("set context")
     context = dict(zip(names, second.centre[-len(names) :].tolist(), strict=True))
-    # What it was measured by are numbers of the training sets, not the zeros it began with.
+    # Its scaling was measured on the training sets and is not the initial zeros.
     assert 0 < context["probability_of_clusters"] < 1
     assert context["share_of_clusters"] < 0
-    shown = network.points[1].centre
-    assert len(shown) == len(feature_names("edge", "second stage"))  # points have no context
-
-
-def test_the_pieces_that_communities_make_of_a_large_identity_are_learnt_to_be_one():
-    features, labels = make_identities(sizes=[500] + [8] * 20, dim=16, spread=0.35, seed=0)
-    episode, graph = Episode(features, labels), build_knn_graph(features, 6)
-    network = make_evidence_network(EvidenceSettings(hidden=8), seed=0)
-    network.predict = oracle(labels)
-    graph_examples = list(make_cluster_examples(network, [(episode, graph)], plan()))
-    pairs = {
-        decoder: sum(
-            sight.examples.same.sum()
-            for sight, way in zip(graph_examples, CLUSTERING_VARIANTS, strict=True)
-            if way[0] == decoder
-        )
-        for decoder in ("contract", "leiden")
-    }
-    assert pairs["leiden"] > 20
-    assert pairs["leiden"] > 2 * pairs["contract"]
+    scaling = network.points[1].centre
+    assert len(scaling) == len(feature_names("edge", "second stage"))  # points have none of them

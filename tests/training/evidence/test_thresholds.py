@@ -1,10 +1,10 @@
+"""The search for the thresholds of an evidence network."""
+
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from hilander.hierarchy.hierarchy import Hierarchy
-from hilander.hierarchy.levels import walk_levels
 from hilander.hierarchy.rules import Rules
 from hilander.linkage.evidence.network import EvidenceSettings
 from hilander.linkage.evidence.scorer import EvidenceScorer
@@ -12,14 +12,15 @@ from hilander.linkage.evidence.training import make_evidence_network
 from hilander.metrics.scores import bcubed_f, pairwise_f
 from hilander.synthetic.episodes import Episode, neighbour_purity
 from hilander.synthetic.identities import make_identities
-from hilander.training.evidence import thresholds as evidence_judging
+from hilander.training.clustering import cluster_points
+from hilander.training.evidence import thresholds
 from hilander.training.evidence.thresholds import (
     MERGE_GRID,
     P_TAU_GRID,
     ThresholdSearch,
     find_peak,
     make_validation_episodes,
-    take_careful,
+    take_highest,
 )
 
 RULES = Rules(k=6, search_average=True, decoder="leiden", p_tau_merge=0.5, keep_links=True)
@@ -40,28 +41,26 @@ def rows_of(episode):
 
 
 @pytest.mark.parametrize("decoder", ["leiden", "contract"])
-def test_the_judge_scores_like_clustering_from_scratch(labelled, network, decoder):
+def test_a_try_scores_like_clustering_from_scratch(labelled, network, decoder):
     rules = replace(RULES, decoder=decoder)
-    judge = ThresholdSearch(network, [labelled], rules, device="cpu", most_points=150)
-    assert len(judge.episodes) > 3
+    search = ThresholdSearch(network, [labelled], rules, device="cpu", most_points=80)
+    episodes = [one.episode for one in search.sets]
+    assert len(episodes) > 3
     for tried in (replace(rules, p_tau=0.5), replace(rules, p_tau=0.3, p_tau_merge=0.6)):
-        row = judge.try_rules(tried)
+        row = search.try_rules(tried)
         assert (row["p_tau"], row["p_tau_merge"]) == (tried.p_tau, tried.p_tau_merge)
         found = [
-            Hierarchy.of_steps(
-                walk_levels(one.features, EvidenceScorer(network, "cpu"), tried)
-            ).labels(-1)
-            for one in judge.episodes
+            cluster_points(one.features, EvidenceScorer(network, "cpu"), tried) for one in episodes
         ]
-        pairs = list(zip(judge.episodes, found, strict=True))
-        weights = [one.weight for one in judge.episodes]
+        pairs = list(zip(episodes, found, strict=True))
+        weights = [one.weight for one in episodes]
         for name, metric in (("bcubed_f", bcubed_f), ("pairwise_f", pairwise_f)):
             scores = [metric(e.labels, f) for e, f in pairs]
             assert row[name] == pytest.approx(np.average(scores, weights=weights))
         assert row["f"] == pytest.approx((row["pairwise_f"] + row["bcubed_f"]) / 2)
 
 
-def test_points_are_chosen_for_first_with_careful_merges_and_merges_after(
+def test_p_tau_of_points_is_chosen_with_strict_merges_and_that_of_merges_after(
     labelled, network, monkeypatch
 ):
     best = {"p_tau": P_TAU_GRID[2], "p_tau_merge": MERGE_GRID[1]}
@@ -81,42 +80,43 @@ def test_points_are_chosen_for_first_with_careful_merges_and_merges_after(
     assert {row["p_tau"] for row in merges} == {best["p_tau"]}
 
 
-def test_several_sets_are_judged_together_and_the_seed_says_which_are_made(labelled, network):
+def test_several_sets_are_scored_together_and_made_by_the_seed(labelled, network):
     other = Episode(*make_identities(n_identities=20, size=8, dim=24, spread=0.35, seed=1))
     one, two = (
         ThresholdSearch(network, sets, RULES, most_points=60) for sets in ([labelled], [other])
     )
     both = ThresholdSearch(network, [labelled, other], RULES, most_points=60)
-    assert len(both.episodes) == len(one.episodes) + len(two.episodes)
-    assert all(len(episode.labels) <= 60 + 30 for episode in both.episodes)
+    assert len(both.sets) == len(one.sets) + len(two.sets)
+    assert all(len(made.episode.labels) <= 60 + 30 for made in both.sets)
     again, otherwise = (
         ThresholdSearch(network, [labelled], RULES, seed=s, most_points=60) for s in (0, 1)
     )
-    for a, b in zip(one.episodes, again.episodes, strict=True):
-        np.testing.assert_array_equal(a.features, b.features)
+    for a, b in zip(one.sets, again.sets, strict=True):
+        np.testing.assert_array_equal(a.episode.features, b.episode.features)
     assert any(
-        rows_of(a) != rows_of(b) for a, b in zip(one.episodes, otherwise.episodes, strict=False)
+        rows_of(a.episode) != rows_of(b.episode)
+        for a, b in zip(one.sets, otherwise.sets, strict=False)
     )
 
 
-def test_sets_can_be_judged_by_as_they_are(labelled, network):
+def test_extra_sets_are_used_as_they_are(labelled, network):
     other = Episode(*make_identities(n_identities=20, size=8, dim=24, spread=0.35, seed=1))
     lone = Episode(np.eye(4, dtype=np.float32), np.arange(4))
     alone = ThresholdSearch(network, [labelled], RULES, most_points=60)
-    both = ThresholdSearch(network, [labelled], RULES, most_points=60, as_they_are=[other, lone])
-    assert both.episodes[-1] is other
-    assert len(both.episodes) == len(both.scores) == len(alone.episodes) + 1
-    own = ThresholdSearch(network, [], RULES, as_they_are=[other]).try_rules(RULES)["f"]
-    weight = sum(episode.weight for episode in alone.episodes)
+    both = ThresholdSearch(network, [labelled], RULES, most_points=60, extra_sets=[other, lone])
+    assert both.sets[-1].episode is other
+    assert len(both.sets) == len(alone.sets) + 1
+    own = ThresholdSearch(network, [], RULES, extra_sets=[other]).try_rules(RULES)["f"]
+    weight = sum(one.episode.weight for one in alone.sets)
     expected = (weight * alone.try_rules(RULES)["f"] + own) / (weight + 1)
     assert both.try_rules(RULES)["f"] == pytest.approx(expected)
 
 
-def test_a_set_with_nothing_to_judge_by_scores_nothing(network):
+def test_a_set_of_single_points_is_left_out(network):
     lone = Episode(np.eye(4, dtype=np.float32), np.arange(4))
-    judge = ThresholdSearch(network, [lone], RULES)
-    assert judge.episodes == []
-    assert judge.try_rules(RULES)["f"] == 0
+    search = ThresholdSearch(network, [lone], RULES)
+    assert search.sets == []
+    assert search.try_rules(RULES)["f"] == 0
 
 
 def tries(score, taus=P_TAU_GRID):
@@ -130,19 +130,19 @@ def test_the_peak_of_a_smooth_curve_is_found_between_the_tries(best):
     assert found == pytest.approx(best, abs=0.05)
 
 
-def test_a_flat_curve_is_drawn_to_the_usual_p_tau_and_a_steep_one_is_not():
-    usual = find_peak(tries(lambda odds: 0.8))
-    assert usual == pytest.approx(0.55)
+def test_a_flat_curve_is_pulled_to_the_default_and_a_steep_one_is_not():
+    default = find_peak(tries(lambda odds: 0.8))
+    assert default == pytest.approx(0.55)
     low = np.log(0.5)
     nearly_flat = find_peak(tries(lambda odds: 0.8 - 0.02 * (odds - low) ** 2))
     steep = find_peak(tries(lambda odds: 0.8 - 0.4 * (odds - low) ** 2))
-    assert nearly_flat == pytest.approx((steep + usual) / 2, abs=0.03)
+    assert nearly_flat == pytest.approx((steep + default) / 2, abs=0.03)
     assert steep < 0.37
-    hardly = find_peak(tries(lambda odds: 0.8 - 0.02 * (odds - low) ** 2), pull=0.0)
-    assert hardly == pytest.approx(steep, abs=0.03)
+    not_pulled = find_peak(tries(lambda odds: 0.8 - 0.02 * (odds - low) ** 2), pull=0.0)
+    assert not_pulled == pytest.approx(steep, abs=0.03)
 
 
-def test_one_lucky_try_does_not_move_the_peak_far():
+def test_one_outlier_does_not_move_the_peak_far():
     rows = tries(lambda odds: 0.8 - 0.05 * odds**2)
     rows[-1]["f"] = 0.801
     assert max(rows, key=lambda row: row["f"]) is rows[-1]
@@ -150,29 +150,29 @@ def test_one_lucky_try_does_not_move_the_peak_far():
 
 
 @pytest.mark.parametrize(("slope", "end"), [(-0.1, 0), (0.1, -1)])
-def test_the_peak_is_never_beyond_what_was_tried(slope, end):
+def test_the_peak_is_within_the_grid(slope, end):
     assert find_peak(tries(lambda odds: 0.5 + slope * odds)) == pytest.approx(P_TAU_GRID[end])
 
 
-def test_of_merges_the_best_is_taken_and_of_equals_the_most_careful():
+def test_of_merges_the_best_is_taken_and_of_equals_the_highest():
     def rows(*scores):
         return [{"p_tau_merge": tau, "f": f} for tau, f in zip(MERGE_GRID, scores, strict=True)]
 
-    assert take_careful(rows(0.8, 0.7, 0.6), "p_tau_merge") == MERGE_GRID[0]
-    assert take_careful(rows(0.8, 0.8, 0.6), "p_tau_merge") == MERGE_GRID[1]
-    assert take_careful(rows(0.8, 0.8, 0.8), "p_tau_merge") == MERGE_GRID[2]
+    assert take_highest(rows(0.8, 0.7, 0.6), "p_tau_merge") == MERGE_GRID[0]
+    assert take_highest(rows(0.8, 0.8, 0.6), "p_tau_merge") == MERGE_GRID[1]
+    assert take_highest(rows(0.8, 0.8, 0.8), "p_tau_merge") == MERGE_GRID[2]
 
 
-def test_a_little_of_f_may_be_given_up_for_more_careful_merges(labelled, network):
+def test_some_f_may_be_lost_for_a_higher_threshold_of_merges(labelled, network):
     rows = [{"p_tau_merge": tau, "f": f} for tau, f in ((0.4, 0.8), (0.6, 0.795), (0.9, 0.75))]
-    assert take_careful(rows, "p_tau_merge", 0.01) == 0.6
-    assert take_careful(rows, "p_tau_merge", 0.001) == 0.4
-    assert take_careful(rows, "p_tau_merge", 0.1) == 0.9
-    judge = ThresholdSearch(network, [labelled], RULES, most_points=60)
-    assert judge.choose(careful=1.0)[0].p_tau_merge == max(MERGE_GRID)
+    assert take_highest(rows, "p_tau_merge", 0.01) == 0.6
+    assert take_highest(rows, "p_tau_merge", 0.001) == 0.4
+    assert take_highest(rows, "p_tau_merge", 0.1) == 0.9
+    search = ThresholdSearch(network, [], RULES, extra_sets=[labelled])
+    assert search.choose(merge_tolerance=1.0)[0].p_tau_merge == max(MERGE_GRID)
 
 
-def test_validation_knows_the_sizes_at_hand_and_many_identities_as_hard_as_the_real(labelled):
+def test_validation_sets_have_the_real_sizes_and_others_have_many_identities(labelled):
     made = make_validation_episodes(labelled, np.random.default_rng(0), 1000)
     whole = rows_of(labelled)
     real = [one for one in made if rows_of(one) <= whole]
@@ -183,21 +183,21 @@ def test_validation_knows_the_sizes_at_hand_and_many_identities_as_hard_as_the_r
     assert new
 
 
-def test_made_up_validation_sets_are_as_hard_as_the_real_ones(labelled, monkeypatch):
+def test_bootstrapped_validation_sets_are_as_hard_as_the_real_ones(labelled, monkeypatch):
     asked = []
-    make = evidence_judging.IdentityBootstrap.make
+    make = thresholds.IdentityBootstrap.make
 
     def watch(self, *arguments, as_hard=False):
         asked.append(as_hard)
         return make(self, *arguments, as_hard=as_hard)
 
-    monkeypatch.setattr(evidence_judging.IdentityBootstrap, "make", watch)
+    monkeypatch.setattr(thresholds.IdentityBootstrap, "make", watch)
     make_validation_episodes(labelled, np.random.default_rng(0), 300)
     assert asked
     assert all(asked)
 
 
-def test_few_identities_are_judged_by_as_they_are():
+def test_few_identities_are_not_bootstrapped():
     small_set = Episode(*make_identities(n_identities=4, size=8, dim=16, seed=0))
     made = make_validation_episodes(small_set, np.random.default_rng(0), 300)
     assert all(rows_of(one) <= rows_of(small_set) for one in made)

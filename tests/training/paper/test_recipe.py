@@ -6,21 +6,18 @@ import pytest
 import torch
 
 from hilander.errors import FileFormatError, SettingError
-from hilander.hierarchy.levels import score_as_released, score_with_labels, walk_levels
+from hilander.hierarchy.levels import walk_levels
 from hilander.hierarchy.rules import Rules
+from hilander.hierarchy.scorers import LabelScorer
 from hilander.linkage.paper import training as learning_module
 from hilander.linkage.paper.settings import NetworkSettings
 from hilander.linkage.paper.training import LearningSettings
+from hilander.synthetic.episodes import Episode
 from hilander.synthetic.identities import make_identities
-from hilander.training.paper.recipe import (
-    SettingsSearch,
-    TrainingPlan,
-    build_training_graphs,
-    choose_held_out,
-    fingerprint,
-    learn_to_cluster,
-    take_best,
-)
+from hilander.training.paper.plan import PaperPlan
+from hilander.training.paper.recipe import build_training_graphs, learn_to_cluster
+from hilander.training.paper.settings_search import SettingsSearch, take_best
+from hilander.training.stages import fingerprint
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +36,7 @@ def plan(**changes):
         "rules": Rules(k=4),
         "device": "cpu",
     }
-    return TrainingPlan(**{**fields, **changes})
+    return PaperPlan(**{**fields, **changes})
 
 
 def weights(learned):
@@ -50,32 +47,9 @@ def equal(one, two):
     return all(torch.equal(a, b) for a, b in zip(weights(one), weights(two), strict=True))
 
 
-def test_held_out_identities_are_disjoint_from_the_others(labelled):
-    _, labels = labelled
-    held_out = choose_held_out(labels, plan(val_fraction=0.25))
-    inside, outside = set(labels[held_out].tolist()), set(labels[~held_out].tolist())
-    assert not inside & outside
-    assert (len(inside), len(outside)) == (5, 15)
-
-
-def test_which_identities_are_held_out_depends_on_the_seed_alone(labelled):
-    _, labels = labelled
-    one, again = (choose_held_out(labels, plan(seed=3)) for _ in range(2))
-    np.testing.assert_array_equal(one, again)
-    assert (one != choose_held_out(labels, plan(seed=4))).any()
-
-
-@pytest.mark.parametrize(
-    "changes", [{"val_fraction": 0.0}, {"tune": ()}, {"val_fraction": 0.1}, {"rules": Rules(k=60)}]
-)
-def test_nobody_is_held_out_where_nothing_could_be_tuned(labelled, changes):
-    _, labels = labelled
-    assert not choose_held_out(labels, plan(**changes)).any()
-
-
 def purity(features, labels, as_released):
     """Share of the points that are of the identity of their node, at the last training level."""
-    score = score_as_released(labels) if as_released else score_with_labels(labels)
+    score = LabelScorer(labels, as_released=as_released)
     rules = Rules(4, 0.0 if as_released else 0.5, max_levels=3, as_released=as_released)
     of_point = np.arange(len(labels))
     for step in walk_levels(features, score, rules):
@@ -154,14 +128,14 @@ def test_without_tuning_the_given_settings_stay(labelled):
     assert learned.summary["validation"] == []
 
 
-def test_the_judge_scores_like_clustering_from_scratch(labelled):
+def test_a_try_scores_like_clustering_from_scratch(labelled):
     from hilander.hierarchy.hierarchy import Hierarchy
     from hilander.linkage.paper.scorer import LanderScorer
     from hilander.metrics.scores import bcubed_f, pairwise_f
 
     features, labels = labelled
     learned = learn_to_cluster(features, labels, plan(tune=()))
-    rows = SettingsSearch(features, labels, plan()).try_settings(learned.network)
+    rows = SettingsSearch(Episode(features, labels), plan()).try_settings(learned.network)
     for row in rows[::5]:
         rules = Rules(k=row["k"], p_tau=row["p_tau"])
         steps = walk_levels(
@@ -172,7 +146,7 @@ def test_the_judge_scores_like_clustering_from_scratch(labelled):
         assert row["bcubed_f"] == bcubed_f(labels, found)
 
 
-def test_validation_is_recorded_when_asked_for(labelled):
+def test_validation_is_recorded_every_few_epochs_if_set(labelled):
     learned = learn_to_cluster(*labelled, plan(learning={"validate_every": 2}))
     history = learned.summary["validation_history"]
     assert ["val_bcubed_f" in record for record in history] == [False, True, False, True]
@@ -180,7 +154,7 @@ def test_validation_is_recorded_when_asked_for(labelled):
 
 
 class Interrupt:
-    """Strikes like Ctrl-C at the n-th batch of a run, in the middle of an epoch."""
+    """Raises like Ctrl-C at the n-th batch of a run, in the middle of an epoch."""
 
     def __init__(self, at_batch):
         self.left, self.loss = at_batch, learning_module.lander_loss
@@ -201,7 +175,9 @@ def count_batches(labelled, whole, monkeypatch):
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
-def test_an_interrupted_run_goes_on_to_the_same_weights(labelled, tmp_path, monkeypatch, optimizer):
+def test_an_interrupted_run_continues_to_the_same_weights(
+    labelled, tmp_path, monkeypatch, optimizer
+):
     loss = learning_module.LossSettings(balance=True)
     whole = plan(
         network=NetworkSettings(8, "concat", "convolution", 16, dropout=0.1),
@@ -209,7 +185,7 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(labelled, tmp_path, monk
     )
     n_batches, uninterrupted = count_batches(labelled, whole, monkeypatch)
     folder = tmp_path / "checkpoint"
-    # Once while validating, twice in the final training; each goes on from the one before.
+    # Once in validation, twice in the final training; each continues from the one before.
     for at_batch, stage in ((n_batches // 3, "validate"), (n_batches // 2, "train"), (7, "train")):
         with monkeypatch.context() as patch:
             patch.setattr(learning_module, "lander_loss", Interrupt(at_batch))
@@ -220,7 +196,7 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(labelled, tmp_path, monk
     with monkeypatch.context() as patch:
         patch.setattr(learning_module, "lander_loss", counter)
         resumed = learn_to_cluster(*labelled, whole, checkpoint_folder=folder)
-    assert -counter.left < n_batches // 2  # it did not start anew
+    assert -counter.left < n_batches // 2  # it did not start again
     assert equal(resumed, uninterrupted)
     assert resumed.history == uninterrupted.history
     assert resumed.summary == uninterrupted.summary
@@ -234,7 +210,7 @@ def test_a_finished_run_is_not_trained_again(labelled, tmp_path, monkeypatch):
     assert equal(first, again)
 
 
-def test_a_checkpoint_of_other_data_or_settings_is_not_taken_up(labelled, tmp_path):
+def test_a_checkpoint_of_other_data_or_settings_is_not_used(labelled, tmp_path):
     features, labels = labelled
     learn_to_cluster(features, labels, plan(seed=5), checkpoint_folder=tmp_path)
     fresh = learn_to_cluster(features, labels, plan())
@@ -268,15 +244,7 @@ def test_a_truncated_checkpoint_is_named(labelled, tmp_path, stage):
         learn_to_cluster(*labelled, plan(learning={"epochs": 1}), checkpoint_folder=tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"val_fraction": 1.0}, r"val_fraction=1.0 must be in \[0, 1\)"),
-        ({"tune": ("colour",)}, "tune=.*colour.* is not known"),
-        ({"seed": -1}, "seed=-1 must be a whole number >= 0"),
-        ({"seed": None}, "seed=None must be a whole number >= 0"),
-    ],
-)
-def test_a_plan_that_means_nothing_is_refused(changes, message):
-    with pytest.raises(SettingError, match=message):
+@pytest.mark.parametrize("changes", [{"val_fraction": 1.0}, {"tune": ("colour",)}, {"seed": -1}])
+def test_an_impossible_plan_is_refused(changes):
+    with pytest.raises(SettingError, match=next(iter(changes))):
         plan(**changes)

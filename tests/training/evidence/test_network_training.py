@@ -1,4 +1,4 @@
-"""What training begins with: chance weights, the model in the box, or a model of one's own."""
+"""The weights that training starts from: random, the pretrained model's, or those of a folder."""
 
 from dataclasses import replace
 from functools import partial
@@ -17,10 +17,12 @@ from hilander.linkage.evidence.network import EvidenceSettings
 from hilander.linkage.evidence.training import EvidenceLearning, make_evidence_network
 from hilander.linkage.paper.lander import Lander
 from hilander.linkage.paper.settings import NetworkSettings
-from hilander.linkage.storage import PRETRAINED, StoredModel, write_model
-from hilander.training.evidence.recipe import EvidencePlan, init_network, learn_by_evidence
-from hilander.training.paper.recipe import fingerprint
-from hilander.training.plans import make_plan
+from hilander.linkage.storage import PRETRAINED, StoredNetwork, write_network
+from hilander.training.evidence.network_training import init_network
+from hilander.training.evidence.plan import EvidencePlan
+from hilander.training.evidence.recipe import learn_by_evidence
+from hilander.training.methods import find_method
+from hilander.training.stages import fingerprint
 
 pytestmark = pytest.mark.usefixtures("small_steps")
 LEARNING = EvidenceLearning(epochs=3, batch_size=64, learning_rate=0.02, most_points=60)
@@ -35,7 +37,7 @@ PLAN = EvidencePlan(
 
 @pytest.fixture(scope="module")
 def learned(labelled, small_steps):
-    """From chance weights; not to be changed."""
+    """From random weights; not to be changed."""
     return learn_by_evidence(*labelled, PLAN)
 
 
@@ -43,8 +45,12 @@ def learned(labelled, small_steps):
 def kept(learned, tmp_path):
     folder = tmp_path / "kept"
     folder.mkdir()
-    write_model(StoredModel(learned.network, {}, {}), folder)
+    write_network(StoredNetwork(learned.network, {}, {}), folder)
     return folder
+
+
+def make_plan(estimator, X, y):
+    return find_method(estimator.method).plan(estimator, X, y)
 
 
 def equal(one, two):
@@ -57,48 +63,48 @@ def distance(one, two):
     return sum(float((ours[k] - theirs[k]).square().sum()) for k in ours if k.endswith("weight"))
 
 
-# Training further.
+# Training from a start model.
 
 
-def test_a_start_is_the_weights_of_its_folder(learned, kept):
+def test_training_starts_from_the_weights_in_the_folder(learned, kept):
     assert equal(init_network(replace(PLAN, start=str(kept))), learned.network)
     assert equal(init_network(PLAN), make_evidence_network(PLAN.network, 0))
 
 
-def test_a_start_with_a_network_for_few_points_is_that_one(tmp_path):
+def test_a_start_model_with_a_network_for_small_sets_gives_that_network(tmp_path):
     both = make_evidence_network(replace(PLAN.network, small_set_points=100), seed=1)
-    write_model(StoredModel(both, {}, {}), tmp_path)
+    write_network(StoredNetwork(both, {}, {}), tmp_path)
     begun = init_network(replace(PLAN, start=str(tmp_path)))
     assert equal(begun, both.small_set)
     assert begun.settings == PLAN.network
 
 
-def test_training_goes_on_gently_from_the_weights_it_starts_with(labelled, learned, kept):
+def test_a_start_model_is_trained_for_fewer_epochs_at_a_lower_rate(labelled, learned, kept):
     more = learn_by_evidence(*labelled, replace(PLAN, start=str(kept)))
     assert len(more.history) == 4 * 2 < len(learned.history) == 4 * 3
     assert max(row["learning_rate"] for row in more.history) < 0.5 * LEARNING.learning_rate
     before, after = learned.network.state_dict(), more.network.state_dict()
     for key in before:
-        if key.endswith(("centre", "scale")):  # what the weights are made for
+        if key.endswith(("centre", "scale")):  # the weights were trained with these
             assert torch.equal(before[key], after[key])
     first = make_evidence_network(PLAN.network, 0)
     assert 0 < distance(learned.network, more.network) < 0.5 * distance(first, learned.network)
 
 
 @pytest.mark.parametrize("changes", [{"hidden": 9}, {"hidden": 8, "members": 2}])
-def test_a_start_of_another_shape_is_refused_with_advice(labelled, kept, changes):
+def test_a_start_model_of_another_shape_is_refused_with_advice(labelled, kept, changes):
     shape = replace(PLAN, start=str(kept), network=EvidenceSettings(**changes))
     with pytest.raises(ModelError, match=r'kept is not of the shape .*use start="none"'):
         learn_by_evidence(*labelled, shape)
 
 
-def test_a_start_of_the_papers_kind_is_refused(tmp_path):
-    write_model(StoredModel(Lander(NetworkSettings(16, hidden=8)), {}, {}), tmp_path)
+def test_a_start_model_of_the_published_method_is_refused(tmp_path):
+    write_network(StoredNetwork(Lander(NetworkSettings(16, hidden=8)), {}, {}), tmp_path)
     with pytest.raises(ModelError, match="is not of the shape that is to be trained"):
         init_network(replace(PLAN, start=str(tmp_path)))
 
 
-def test_a_checkpoint_is_not_taken_up_if_another_model_stands_where_it_started(labelled, kept):
+def test_a_checkpoint_is_not_used_if_the_start_model_changed(labelled, kept):
     plan = replace(PLAN, start=str(kept))
     before = fingerprint(*labelled, plan)
     assert fingerprint(*labelled, plan) == before
@@ -111,16 +117,18 @@ def test_a_checkpoint_is_not_taken_up_if_another_model_stands_where_it_started(l
         weights.write_bytes(held)
 
 
-def test_the_papers_model_refuses_a_start(labelled):
-    with pytest.raises(SettingError, match=r'start=.box. is for method="evidence".*leave it out'):
+def test_the_published_method_refuses_a_start_model(labelled):
+    with pytest.raises(
+        SettingError, match=r'start=.pretrained. is for method="evidence".*leave it out'
+    ):
         make_plan(HiLander(method="paper", start="pretrained"), *labelled)
     make_plan(HiLander(method="paper", start="none"), *labelled)
 
 
-# Which start is taken.
+# Which start model is used.
 
 
-def test_training_starts_from_nothing_unless_it_is_told_otherwise(labelled, tmp_path):
+def test_training_starts_from_random_weights_by_default(labelled, tmp_path):
     for asked, taken in (("auto", None), ("none", None), ("pretrained", str(PRETRAINED))):
         assert make_plan(HiLander(start=asked), *labelled).start == taken
     claim_folder(tmp_path, "model")
@@ -128,25 +136,23 @@ def test_training_starts_from_nothing_unless_it_is_told_otherwise(labelled, tmp_
         assert make_plan(HiLander(start=folder), *labelled).start == str(tmp_path)
 
 
-def test_the_model_in_the_box_has_the_shape_that_is_trained_by_default(labelled):
+def test_the_pretrained_model_has_the_default_shape(labelled):
     plan = make_plan(HiLander(start="pretrained"), *labelled)
     assert init_network(plan).settings.is_shaped(plan.network)
 
 
-def test_what_super_nodes_show_is_the_business_of_the_model_that_is_started_from(
-    labelled, tmp_path
-):
+def test_classifiers_with_relative_sizes_are_not_trained_further(labelled, tmp_path):
     shape = EvidenceSettings(hidden=8, relative_sizes=True)
-    write_model(StoredModel(make_evidence_network(shape, 0), {}, {}), tmp_path)
+    write_network(StoredNetwork(make_evidence_network(shape, 0), {}, {}), tmp_path)
     first = make_evidence_network(shape, 0)
     more = learn_by_evidence(*labelled, replace(PLAN, start=str(tmp_path)))
     assert more.network.settings == shape
     assert len(more.history) == 2 * 2
     assert not equal(more.network.points, first.points)
-    assert equal(more.network.clusters, first.clusters)  # one set would unteach them sizes
+    assert equal(more.network.clusters, first.clusters)
 
 
-# As a user meets it.
+# With the estimator and the command.
 
 
 def quick(**changes):
@@ -162,10 +168,10 @@ def quick(**changes):
     )
 
 
-def test_a_model_of_ones_own_is_trained_further_and_the_start_is_kept_on_disk(labelled, tmp_path):
+def test_a_model_folder_is_trained_further_and_its_path_is_stored(labelled, tmp_path):
     folder = quick().fit(*labelled).save(tmp_path / "first")
     more = quick(start=folder).fit(*labelled)
-    assert more.start is folder  # as scikit-learn wants it
+    assert more.start is folder  # scikit-learn asks that parameters are not changed
     assert len(more.history_) == 4 * 2
     again = HiLander.load(more.save(tmp_path / "second"), device="cpu")
     assert again.start == str(folder)
@@ -173,7 +179,7 @@ def test_a_model_of_ones_own_is_trained_further_and_the_start_is_kept_on_disk(la
     np.testing.assert_array_equal(again.predict(labelled[0]), more.predict(labelled[0]))
 
 
-def test_a_start_that_is_not_there_is_named(labelled, tmp_path):
+def test_a_missing_start_model_is_named(labelled, tmp_path):
     with pytest.raises((ModelError, SettingError), match="bxo"):
         quick(start=tmp_path / "bxo").fit(*labelled)
 
@@ -193,20 +199,24 @@ def train(labelled, tmp_path, monkeypatch):
     return run
 
 
-def test_the_command_starts_where_it_is_told(train, tmp_path):
+def test_the_command_has_an_option_for_the_start_model(train, tmp_path):
     assert train("plain", "--hidden", "8", "--start", "none") == 0
     assert train("more", "--hidden", "8", "--start", f"{tmp_path}/plain") == 0
     assert train("pretrained", "--start", "pretrained") == 0
-    plain, more, box = (HiLander.load(tmp_path / name) for name in ("plain", "more", "pretrained"))
-    assert (plain.start, more.start, box.start) == ("none", f"{tmp_path}/plain", "pretrained")
-    assert [len(model.history_) for model in (plain, more, box)] == [12, 8, 4]
+    plain, more, from_pretrained = (
+        HiLander.load(tmp_path / name) for name in ("plain", "more", "pretrained")
+    )
+    assert (plain.start, more.start, from_pretrained.start) == (
+        "none",
+        f"{tmp_path}/plain",
+        "pretrained",
+    )
+    assert [len(model.history_) for model in (plain, more, from_pretrained)] == [12, 8, 4]
 
 
-def test_the_command_refuses_a_start_of_another_shape_and_for_the_papers_model(
-    train, tmp_path, capsys
-):
+def test_the_command_refuses_a_start_model_that_does_not_fit(train, tmp_path, capsys):
     assert train("m", "--hidden", "9", "--start", "pretrained") == 2
     assert 'use start="none"' in capsys.readouterr().err
     assert train("m", "--method", "paper", "--start", "pretrained") == 2
-    assert "--start box is for --method evidence" in capsys.readouterr().err
+    assert "--method evidence" in capsys.readouterr().err
     assert not (tmp_path / "m").exists()

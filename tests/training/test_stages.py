@@ -1,4 +1,4 @@
-"""The trial of the thresholds and the final training run side by side."""
+"""Stages of a training run that run in parallel, and how they are halted."""
 
 import time
 from dataclasses import replace
@@ -12,17 +12,16 @@ from hilander.hierarchy.rules import Rules
 from hilander.linkage.evidence.network import EvidenceSettings
 from hilander.linkage.evidence.training import EvidenceLearning
 from hilander.synthetic.episodes import Episode
-from hilander.training.evidence.recipe import (
-    EvidencePlan,
+from hilander.training.evidence.network_training import (
     init_network,
-    learn_by_evidence,
-    run_in_parallel,
     train_evidence,
     train_on_clusters,
     train_on_points,
 )
+from hilander.training.evidence.plan import EvidencePlan
+from hilander.training.evidence.recipe import learn_by_evidence
 from hilander.training.evidence.thresholds import ThresholdSearch
-from hilander.training.paper.recipe import Stages
+from hilander.training.stages import Stages, run_in_parallel
 
 pytestmark = pytest.mark.usefixtures("small_steps")
 PLAN = EvidencePlan(
@@ -39,26 +38,26 @@ def equal(one, two):
     return all(torch.equal(ours[key], theirs[key]) for key in ours)
 
 
-def test_neither_threads_nor_thresholds_move_the_weights(labelled):
+def test_neither_threads_nor_thresholds_change_the_weights(labelled):
     learned = learn_by_evidence(*labelled, PLAN)
     with threadpool_limits(1):
         assert equal(learn_by_evidence(*labelled, PLAN).network, learned.network)
     rules = replace(PLAN.rules, p_tau=0.9, p_tau_merge=0.9)
-    told = learn_by_evidence(*labelled, replace(PLAN, rules=rules, tune=()))
-    assert equal(told.network, learned.network)
-    assert told.rules == replace(rules, between_cosine=learned.rules.between_cosine)
+    given = learn_by_evidence(*labelled, replace(PLAN, rules=rules, tune=()))
+    assert equal(given.network, learned.network)
+    assert given.rules == replace(rules, between_cosine=learned.rules.between_cosine)
 
 
-def test_when_one_course_fails_the_others_end_soon(labelled):
+def test_if_one_task_fails_the_others_are_halted(labelled):
     stages = Stages(None, "", verbose=False)
-    begun = Event()
+    started = Event()
 
     def fail():
-        begun.wait(20)
+        started.wait(20)
         raise RuntimeError("no more")
 
     def go_on():
-        begun.set()
+        started.set()
         endless = replace(PLAN, learning=replace(PLAN.learning, epochs=10**6))
         return train_evidence(Episode(*labelled), endless, stages, "endless")
 
@@ -66,24 +65,24 @@ def test_when_one_course_fails_the_others_end_soon(labelled):
         run_in_parallel(fail, go_on, stages=stages, device="cpu")
 
 
-def test_a_judge_ends_soon_too(labelled):
+def test_a_search_for_thresholds_is_halted(labelled):
     stages = Stages(None, "", verbose=False)
     unseen = Episode(*labelled)
-    judge = ThresholdSearch(
+    search = ThresholdSearch(
         init_network(PLAN), [unseen], PLAN.rules, device="cpu", most_points=60, watch=stages.watch
     )
-    assert judge.try_rules(PLAN.rules)["f"] > 0
+    assert search.try_rules(PLAN.rules)["f"] > 0
     stages.halt.set()
     with pytest.raises(InterruptedError):
-        judge.choose()
+        search.choose()
 
 
-def test_looking_at_what_is_learned_from_ends_soon_too(labelled):
+def test_making_examples_is_halted(labelled):
     stages = Stages(None, "", verbose=False)
 
     def graph_examples():
         stages.halt.set()
-        yield "a sight"
+        yield "examples"
         pytest.fail("it went on")
 
     with pytest.raises(InterruptedError):
@@ -92,7 +91,7 @@ def test_looking_at_what_is_learned_from_ends_soon_too(labelled):
         train_on_points(init_network(PLAN), [Episode(*labelled)], PLAN, stages, "halted")
 
 
-def test_courses_run_at_the_same_time_and_answer_in_their_order():
+def test_tasks_run_at_the_same_time_and_return_in_their_order():
     met = Event()
 
     def wait():
