@@ -15,9 +15,9 @@ from hilander.arrays.rows import FloatArray, IntArray
 
 Sizes = Literal["all", "singles", "log", "heavy", "even", "small", "large"]
 
-# Neighbours that purity is measured on: as many as an identity has members in a typical set.
+# Neighbours of a point that purity is measured on.
 _PURITY_K = 10
-# Share of the identities that "singles" reduces to one point: most, as in collections of photos.
+# Share of the identities that have one point in "singles".
 SINGLES_SHARE = 0.7
 # Exponent of the Pareto distribution of "heavy": the mean size is infinite.
 _HEAVY_EXPONENT = 1.0

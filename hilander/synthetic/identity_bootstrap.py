@@ -21,9 +21,9 @@ from hilander.synthetic.member_scatter import MemberScatter
 FEWEST_MEMBERS = 3
 # Identities with that many points, below which nothing is bootstrapped.
 FEWEST_SOURCES = 8
-# Points of the largest new identity: larger ones show nothing more and take longer.
+# Points of the largest new identity; bounds its share of a set.
 _LARGEST_IDENTITY = 600
-# Weight of a bootstrapped episode in training; that of a real one is 1. Real ones are more exact.
+# Weight of a bootstrapped episode in training; real ones, of weight 1, are better examples.
 _BOOTSTRAP_WEIGHT = 0.4
 # Angle (radians) between the centre of a new identity and that of a real one: 0 is on it, pi / 2
 # is anywhere. Half of the sets use this angle, half a smaller one that makes them as hard as the

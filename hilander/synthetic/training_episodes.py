@@ -15,19 +15,19 @@ BOOTSTRAP_SIZES: tuple[Sizes, ...] = ("singles", "log", "even", "small", "large"
 # Draws of each size distribution: with one, the result depends on the seed.
 N_DRAWS = 3
 # Points of a small set, at least and at most. In small sets more of a point's neighbours are of
-# other identities, and their cosines are lower.
+# other identities, and those seem closer.
 SMALL_SET_POINTS = 25, 1000
 SMALL_REAL_SIZES: tuple[Sizes, ...] = ("singles", "heavy")
 SMALL_BOOTSTRAP_SIZES: tuple[Sizes, ...] = ("singles", "small")
 # Draws of small sets: more, because each has few edges.
 N_SMALL_DRAWS = 6
-# Points of a re-sampled set, in units of `most_points`: real points are worth more time.
+# Points of a re-sampled set, in units of `most_points`, at most.
 _REAL_SHARE = 2
-# Points of a bootstrapped set, in units of `most_points`: background cosines depend on the number.
+# Points of a bootstrapped set, in units of `most_points`, from and to.
 _BOOTSTRAP_SHARE = 0.5, 1.0
 # Weight of the set as it is: as much as four re-sampled ones, since its sizes are real.
 _WHOLE_SET_WEIGHT = 4.0
-# Weight of small sets; that of others is 1. Most sets to cluster are larger.
+# Weight of small sets, relative to larger ones of the same kind.
 _SMALL_SET_WEIGHT = 0.5
 
 

@@ -34,20 +34,19 @@ RIDGES = (3.0, 1.0, 0.3)
 FORCED_RIDGE = 1.0
 # Average precision that a map has to gain: chance gains .006 with twenty identities.
 LEAST_GAIN = 0.007
-# Average precision that a whitening within clusters has to gain by `rank_found_edges`. That score
-# leaves out missing edges and so varies more.
+# Likewise, for a whitening that is scored by `rank_found_edges`.
 _LEAST_RANKING_GAIN = 0.01
 # Features of an embedding up to which it is whitened: beyond, the eigenvectors take minutes.
 MOST_FEATURES = 2048
-# Points of the validation identities: enough for a steady score, few enough for an exact search.
+# Points of the validation identities; bounds the time of their k-NN graphs.
 _MOST_VALIDATION_POINTS = 3_000
-# Points that a map is learned from: more hardly change a covariance.
+# Points that a map is learned from; bounds the time.
 _MOST_TRAINING_POINTS = 50_000
-# Splits of identities into training and validation: four halve the noise of one.
+# Splits of identities into training and validation; the gain of a map is the mean over them.
 _N_SPLITS = 4
 # Share of the identities that validate.
 _VALIDATION_SHARE = 0.25
-# Halvings of the identities for `choose_whitening`: clusters are many, so two are enough.
+# Halvings of the identities for `choose_whitening`; the gain is the mean over them.
 _N_HALVINGS = 2
 # Points of the largest training identity, below which no scatter within it can be measured.
 _FEWEST_MEMBERS = 3

@@ -32,8 +32,7 @@ SECOND_RIDGE = 1.0
 # Average precision that the whitening has to gain. The clusters were found without it and so favour
 # the plain embeddings: they gain a third of what identities gain.
 LEAST_CLUSTER_GAIN = 0.0035
-# Regions of the set that are clustered, and points of each: 8,000 points show the covariance of a
-# set of any size.
+# Regions of the set that are clustered, and points of each; bound the time for a large set.
 _N_REGIONS = 20
 _REGION_POINTS = 400
 

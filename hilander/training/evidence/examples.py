@@ -40,7 +40,7 @@ CLUSTERING_VARIANTS: tuple[tuple[Decoder, float], ...] = (
 )
 # Levels to build: the points, and the super-nodes whose edges are the examples.
 _N_LEVELS = 2
-# Neighbours of a super-node, below which its features are undefined.
+# Neighbours of a super-node in a graph to learn from, at least: one alone has no rank.
 _FEWEST_NEIGHBOURS = 2
 
 

@@ -33,15 +33,16 @@ from hilander.training.parameters import (
     rename_value,
 )
 
-# Neighbours: with fewer, large identities fall apart; with more, little is gained for the time.
+# Neighbours of a point, whatever the sizes of the identities.
 DEFAULT_K = 15
-# Neighbours to learn from in a small training set: below, edge features are too coarse.
+# Neighbours of a point in a small training set, at least.
 FEWEST_K = 10
 # Probability of a link before validation: even odds.
 DEFAULT_P_TAU = 0.5
-# Log-odds by which p_tau rises for each unit of spread of the log sizes; chosen on face-like sets.
+# Log-odds of p_tau for each unit of spread of the log sizes; chosen on held-out identities
+# (decision 14).
 P_TAU_SLOPE = 2.0
-# Width of an edge classifier: wider ones score the same.
+# Width of an edge classifier.
 DEFAULT_HIDDEN = 32
 
 

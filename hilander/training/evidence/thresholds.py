@@ -17,12 +17,11 @@ from hilander.synthetic.episodes import Episode, Sizes, resample_identities
 from hilander.synthetic.identity_bootstrap import IdentityBootstrap
 from hilander.training.validation import ValidationSet, score_rules
 
-# Probabilities to try for links of points. About even steps of log-odds; both ends score worse
-# than the middle on every set that was measured.
+# Probabilities to try for links of points: steps of about half a unit of log-odds.
 P_TAU_GRID = (0.35, 0.5, 0.6, 0.7, 0.8, 0.88)
-# Probabilities to try for merges of clusters. Coarse, because scores hardly depend on it.
+# Probabilities to try for merges of clusters: three steps of log-odds, from below to above even.
 MERGE_GRID = (0.42, 0.6, 0.73)
-# Points of the largest validation set: more take longer and choose the same.
+# Points of the largest validation set; bounds the time of a try.
 VALIDATION_POINTS = 6000
 # Probability. The p_tau for a flat score curve: the middle of what held-out identities of faces
 # and of characters score best with.

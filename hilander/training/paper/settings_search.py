@@ -15,7 +15,7 @@ from hilander.synthetic.episodes import Episode
 from hilander.training.paper.plan import PaperPlan
 from hilander.training.validation import ValidationSet, score_rules
 
-# Probabilities to try: steps of 0.05, finer at the top, where the paper's network puts most links.
+# Probabilities to try: steps of 0.05, finer near 1.
 P_TAU_GRID = (*np.round(np.arange(0.05, 0.96, 0.05), 2).tolist(), 0.975, 0.99)
 # Neighbours to try: around the paper's 10.
 K_GRID = (5, 10, 15, 20)
