@@ -45,7 +45,7 @@ figures: $(READY) ## Draw the diagrams and option tables of the documentation fr
 check: lint docs test ## Everything CI runs.
 
 bench: $(READY) ## Measure, append rows to benchmarks/results/, and render the tables (hours).
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,peers,infomap]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,rivals,infomap]'
 	$(BIN)/python -m benchmarks.faithful run
 	$(BIN)/python -m benchmarks.faithful render
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.suite run --missing
@@ -61,7 +61,7 @@ bench: $(READY) ## Measure, append rows to benchmarks/results/, and render the t
 	$(BIN)/python -m benchmarks.render
 
 bench-scale: $(READY) ## Measure how time and memory grow, up to 5.2 M points (hours).
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,peers]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,rivals]'
 	$(BIN)/python -m benchmarks.scale run
 	$(BIN)/python -m benchmarks.scale train
 	$(BIN)/python -m benchmarks.scale huge
