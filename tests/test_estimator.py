@@ -196,7 +196,7 @@ def test_an_impossible_setting_is_refused(method, tiny, settings, message):
 
 def test_an_unknown_name_is_refused_with_the_nearest_one(tiny):
     with pytest.raises(SettingError, match="did you mean 'evidence'"):
-        quick("evidence", method="evidance").fit(*tiny)
+        HiLander(method="evidance").fit(*tiny)
     with pytest.raises(SettingError, match="did you mean 'attention'"):
         quick("paper", encoder="attenton").fit(*tiny)
 

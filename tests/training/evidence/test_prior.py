@@ -60,7 +60,9 @@ def store(folder, network=OTHER, **rules):
 
 def score(network, features):
     graph = build_knn_graph(features, 6)
-    return EvidenceScorer(network, "cpu")(graph, start_nodes(features)).linkage
+    scorer = EvidenceScorer(network, "cpu")
+    scorer.bind_points(features)
+    return scorer(graph, start_nodes(features)).linkage
 
 
 # The mean of two networks.
