@@ -23,9 +23,10 @@ def small_steps():
     Sets the number of steps when it is called: ``small_steps(25)``.
     """
     from hilander.linkage.evidence import training
-    from hilander.training.evidence import recipe, thresholds
+    from hilander.training.evidence import network_training, recipe, thresholds
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(network_training, "_FEWEST_SYNTHETIC_POINTS", 150)
         patch.setattr(recipe, "VALIDATION_POINTS", 100)
         patch.setattr(thresholds, "P_TAU_GRID", (0.3, 0.45, 0.6, 0.75))
         patch.setattr(thresholds, "MERGE_GRID", (0.6, 0.9))
