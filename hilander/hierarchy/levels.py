@@ -30,6 +30,7 @@ Search = Callable[..., KnnGraph]
 # Recall of the search above the first level. Clusters are mostly of different identities, so their
 # exact neighbours matter less; fragments of one identity are near each other and are found.
 UPPER_RECALL = 0.8
+MOST_LEVELS = 100  # far more than any set has merged in
 # A level of more than LARGE_LEVEL nodes that merges a smaller share than LEAST_MERGED is the last.
 LARGE_LEVEL, LEAST_MERGED = 10_000, 1e-3
 
@@ -69,6 +70,8 @@ def walk_levels(
     graph: KnnGraph | None = None,
     search: Search | None = None,
     work: Work | None = None,
+    max_levels: int = MOST_LEVELS,
+    keep_fragments: bool = False,
 ) -> Iterator[LevelStep]:
     """Cluster level by level, giving each level as it is done.
 
@@ -84,6 +87,11 @@ def walk_levels(
         In place of `build_knn_graph`; it takes the same options.
     work : Work, optional
         Records what each stage took, and may return stages that an earlier run has done.
+    max_levels : int
+        Never build more levels than this.
+    keep_fragments : bool
+        Do not join the fragments that "leiden" cuts large clusters into, so that a later level may
+        merge them.
 
     Yields
     ------
@@ -98,7 +106,7 @@ def walk_levels(
     added_before: int | None = None
     if graph is None:
         check_k(rules.k, len(nodes))
-    for level in range(rules.max_levels):
+    for level in range(max_levels):
         if graph is None:
             k = min(rules.k, len(nodes) - 1)
             how = _search_options(nodes, level, work.search_progress(level))
@@ -106,7 +114,7 @@ def walk_levels(
         scores = work.do("score", level, score, graph, nodes)
         if not rules.as_released:
             scores = scores.settle_ties()
-        parents = work.do("decode", level, _decode, graph, scores, rules, level)
+        parents = work.do("decode", level, _decode, graph, scores, rules, level, keep_fragments)
         labels, peaks = label_trees(parents.index)
         stops_early = rules.is_early_stop(parents.n_edges, added_before)
         step = LevelStep(nodes, graph, scores, parents, labels, peaks, stops_early)
@@ -152,14 +160,16 @@ def _merge(step: LevelStep, rules: Rules) -> Nodes:
     return merge_nodes(step.nodes, step.labels, step.peaks, links)
 
 
-def _decode(graph: KnnGraph, scores: EdgeScores, rules: Rules, level: int) -> Parents:
+def _decode(
+    graph: KnnGraph, scores: EdgeScores, rules: Rules, level: int, keep_fragments: bool
+) -> Parents:
     if rules.as_released:
         return choose_parents(graph, scores, rules.p_tau, strict=True)
     p_tau = rules.threshold(level)
     if level == 0 and rules.p_tau_slope:
         p_tau = adapt_p_tau(p_tau, measure_sizes(graph, scores), rules.p_tau_slope)
     decoder = rules.decoder_of(level)
-    return decode(graph, scores, p_tau, decoder, keep_fragments=rules.keep_fragments)
+    return decode(graph, scores, p_tau, decoder, keep_fragments=keep_fragments)
 
 
 def _search_features(nodes: Nodes, rules: Rules) -> FloatArray:

@@ -17,9 +17,10 @@ FEWEST_K = 3  # neighbours in the smallest sets
 _OLD_NAMES = {
     "p_tau_rise": "p_tau_slope",
     "points_for_each": "points_per_neighbour",
-    "keep_pieces": "keep_fragments",
     "strangers": "between_cosine",
 }
+# Settings of training that were rules in version 0.1.
+_DROPPED = {"max_levels", "keep_pieces", "keep_fragments"}
 FEWEST_OF_SHARE = 5  # neighbours where k is a share of the points
 
 
@@ -41,8 +42,6 @@ class Rules:
     early_stop : bool
         Stop at a level that adds more than 1/k of the edges the level before added: a saving, not
         a criterion.
-    max_levels : int
-        Never build more levels than this.
     search_average : bool
         Search neighbours by the average feature in place of the identity feature.
     decoder : {"parents", "contract", "leiden", "infomap"}
@@ -55,9 +54,6 @@ class Rules:
         sizes, see `hilander.hierarchy.decoding.adaptive_threshold`; 0 for a fixed threshold.
     keep_links : bool
         Keep the edges between points of different clusters, as features for merging clusters.
-    keep_fragments : bool
-        Do not join the fragments that "leiden" cuts large clusters into; for training, in which
-        their merges are learned.
     between_cosine : float, optional
         Median cosine of two identities of the training set. It is the background of a set in which
         one identity has most of the points. None for a model of no particular embedder.
@@ -70,7 +66,6 @@ class Rules:
     k: int = 10
     p_tau: float = 0.5
     early_stop: bool = False
-    max_levels: int = 100
     search_average: bool = False
     decoder: Decoder = "parents"
     p_tau_merge: float | None = None
@@ -78,11 +73,10 @@ class Rules:
     keep_links: bool = False
     as_released: bool = False
     points_per_neighbour: int = 0
-    keep_fragments: bool = False
     between_cosine: float | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("k", 1), ("max_levels", 1), ("points_per_neighbour", 0)):
+        for name, least in (("k", 1), ("points_per_neighbour", 0)):
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < least:
                 raise SettingError(f"{name}={value!r} must be a whole number >= {least}")
@@ -104,7 +98,8 @@ class Rules:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Rules:
         """Rebuild rules from `dataclasses.asdict`, also of models of version 0.1."""
-        return cls(**{_OLD_NAMES.get(name, name): value for name, value in values.items()})
+        renamed = {_OLD_NAMES.get(name, name): value for name, value in values.items()}
+        return cls(**{name: value for name, value in renamed.items() if name not in _DROPPED})
 
     def with_threshold(self, p_tau: float) -> Rules:
         """The rules with a fixed p_tau that the user gave.

@@ -11,7 +11,12 @@ from hilander.hierarchy.scorers import Scorer
 
 
 def cluster_points(
-    features: FloatArray, score: Scorer, rules: Rules, graph: KnnGraph | None = None
+    features: FloatArray,
+    score: Scorer,
+    rules: Rules,
+    graph: KnnGraph | None = None,
+    *,
+    keep_fragments: bool = False,
 ) -> IntArray:
     """Cluster prepared points and return the last level.
 
@@ -23,9 +28,12 @@ def cluster_points(
     rules : Rules
     graph : KnnGraph of n_points nodes, optional
         The first level's graph; searched for if it is not given.
+    keep_fragments : bool
+        As for `walk_levels`.
 
     Returns
     -------
     labels : ndarray of shape (n_points,), ints from 0
     """
-    return Hierarchy.of_steps(walk_levels(features, score, rules, graph=graph)).labels(-1)
+    steps = walk_levels(features, score, rules, graph=graph, keep_fragments=keep_fragments)
+    return Hierarchy.of_steps(steps).labels(-1)

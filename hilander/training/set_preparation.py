@@ -95,15 +95,14 @@ def whiten_by_clusters(
     force : bool
         Whiten even if it does not help.
     """
-    rules = replace(rules, keep_fragments=True)
     sample = plain.apply(points[take_regions(points, _N_REGIONS, _REGION_POINTS)])
     if len(sample) <= rules.k:
         return plain
-    found = cluster_points(sample, score, rules)
+    found = cluster_points(sample, score, rules, keep_fragments=True)
     if not force and not choose_whitening(
         sample, found, rules.k, seed=0, ridges=(FIRST_RIDGE,), least_gain=LEAST_CLUSTER_GAIN
     ):
         return plain
     whitened = unit_rows(sample @ whiten_within(sample, found, FIRST_RIDGE))
-    found = cluster_points(whitened, score, rules)
+    found = cluster_points(whitened, score, rules, keep_fragments=True)
     return replace(plain, transform=whiten_within(sample, found, SECOND_RIDGE))

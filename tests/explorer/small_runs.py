@@ -43,8 +43,8 @@ class NoisyScorer:
 
 
 def cluster_noisily(points, labels, seed=0, p_tau=0.6, max_levels=4):
-    rules = Rules(k=6, p_tau=p_tau, max_levels=max_levels)
-    steps = list(walk_levels(points, NoisyScorer(labels, seed), rules))
+    score = NoisyScorer(labels, seed)
+    steps = list(walk_levels(points, score, Rules(k=6, p_tau=p_tau), max_levels=max_levels))
     return Hierarchy.of_steps(steps), steps[0]
 
 

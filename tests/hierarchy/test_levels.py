@@ -133,12 +133,12 @@ def test_parents_are_at_least_as_dense_at_every_level(affinity_scorer):
 
 def test_never_more_levels_than_asked_for(affinity_scorer):
     features, _ = make_identities(spread=0.7, seed=2)
-    assert len(list(walk_levels(features, affinity_scorer, Rules(k=4, max_levels=2)))) == 2
+    assert len(list(walk_levels(features, affinity_scorer, Rules(k=4), max_levels=2))) == 2
 
 
 def test_early_stop_ends_at_the_first_level_that_says_so():
     features, _ = make_identities(spread=0.7, seed=2)
-    whole = list(walk_levels(features, link_even_nodes, Rules(k=4, max_levels=4)))
+    whole = list(walk_levels(features, link_even_nodes, Rules(k=4), max_levels=4))
     short = list(walk_levels(features, link_even_nodes, Rules(k=4, early_stop=True)))
     first = [step.stops_early for step in whole].index(True)
     assert first < len(whole) - 1
@@ -219,8 +219,9 @@ def test_a_large_identity_that_communities_cut_is_joined_at_the_next_level(
         return real(*arguments, **settings)
 
     monkeypatch.setattr(levels, "decode", watch)
-    settings = {"k": 10, "decoder": "leiden", "p_tau": 0.5, "keep_fragments": keep_fragments}
-    found = cluster(features, LabelScorer(labels), **settings)
+    rules = Rules(k=10, decoder="leiden", p_tau=0.5)
+    steps = walk_levels(features, LabelScorer(labels), rules, keep_fragments=keep_fragments)
+    found = Hierarchy.of_steps(steps)
     assert used[0] == "leiden"
     assert set(used[1:]) == {"contract"}
     n_parts = len(np.unique(found.labels(0)[labels == 0]))

@@ -18,7 +18,6 @@ from hilander.hierarchy.rules import Rules
         ({"p_tau": 1.1}, "p_tau=1.1 is not a probability"),
         ({"p_tau": float("nan")}, "p_tau=nan is not a probability"),
         ({"p_tau": "Auto"}, "p_tau='Auto' is not a probability"),
-        ({"max_levels": 0}, "max_levels=0 must be a whole number >= 1"),
     ],
 )
 def test_an_invalid_setting_is_refused(settings, message):

@@ -82,7 +82,7 @@ def make_cluster_examples(
     network: EvidenceNetwork, seen: Iterable[EpisodeGraph], plan: EvidencePlan
 ) -> Iterator[GraphExamples]:
     """Examples of super-nodes as the network itself makes them, by each clustering variant."""
-    rules = replace(plan.rules, p_tau_slope=0.0, keep_fragments=True)
+    rules = replace(plan.rules, p_tau_slope=0.0)
     variants = [
         replace(rules, decoder=decoder, p_tau=p_tau) for decoder, p_tau in CLUSTERING_VARIANTS
     ]
@@ -119,8 +119,12 @@ def examples_of_clusters(
     """
     background = measure_background(episode.features)
     for rules in variants:
-        rules = replace(rules, max_levels=_N_LEVELS)
-        steps = list(walk_levels(episode.features, score, rules, graph=graph))
+        steps = list(
+            walk_levels(
+                episode.features, score, rules, graph=graph,
+                max_levels=_N_LEVELS, keep_fragments=True,
+            )
+        )  # fmt: skip
         if len(steps) < _N_LEVELS or steps[1].graph.k < _FEWEST_NEIGHBOURS:
             continue
         upper = steps[1]

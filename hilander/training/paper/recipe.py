@@ -157,10 +157,9 @@ def build_training_graphs(
         rules = Rules(
             k=min(k, len(features) - 1),
             p_tau=0.0 if as_released else 0.5,  # ground-truth linkage is 0 or 1
-            max_levels=n_levels,
             search_average=plan.rules.search_average,
             as_released=as_released,
         )
-        for step in walk_levels(features, score, rules):
+        for step in walk_levels(features, score, rules, max_levels=n_levels):
             identity = labels[step.nodes.point]
             yield TrainingGraph.of_level(step.graph, step.nodes, identity, plan.network.features)

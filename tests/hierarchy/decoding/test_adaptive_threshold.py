@@ -167,8 +167,10 @@ def test_the_level_loop_decodes_points_at_the_adapted_threshold(decoder):
     rng = np.random.default_rng(1)
     linkage = np.clip(scores.linkage * rng.uniform(0.5, 1, graph.neighbours.shape), 0.05, 0.95)
     doubtful = EdgeScores(linkage.astype(np.float32), scores.density)
-    rules = Rules(k=4, p_tau=0.7, decoder=decoder, p_tau_slope=3.0, max_levels=1)
-    (step,) = walk_levels(points, FunctionScorer(lambda *_: doubtful), rules, graph=graph)
+    rules = Rules(k=4, p_tau=0.7, decoder=decoder, p_tau_slope=3.0)
+    (step,) = walk_levels(
+        points, FunctionScorer(lambda *_: doubtful), rules, graph=graph, max_levels=1
+    )
     settled = doubtful.settle_ties()
     adapted = adapt_p_tau(0.7, measure_sizes(graph, settled), 3.0)
     wanted = label_trees(decode(graph, settled, adapted, decoder).index)[0]
@@ -181,7 +183,9 @@ def test_the_level_loop_decodes_points_at_the_adapted_threshold(decoder):
 def test_single_points_are_not_joined_by_an_adapted_threshold():
     points, graph, scores = true_edges([1] * 30)
     unsure = EdgeScores(np.full_like(scores.linkage, 0.3), scores.density)
-    rules = Rules(k=4, p_tau=0.5, decoder="leiden", p_tau_slope=2.0, max_levels=1)
-    (step,) = walk_levels(points, FunctionScorer(lambda *_: unsure), rules, graph=graph)
+    rules = Rules(k=4, p_tau=0.5, decoder="leiden", p_tau_slope=2.0)
+    (step,) = walk_levels(
+        points, FunctionScorer(lambda *_: unsure), rules, graph=graph, max_levels=1
+    )
     assert step.parents.p_tau == 0.5
     assert len(step.peaks) == 30

@@ -50,9 +50,9 @@ def equal(one, two):
 def purity(features, labels, as_released):
     """Share of the points that are of the identity of their node, at the last training level."""
     score = LabelScorer(labels, as_released=as_released)
-    rules = Rules(4, 0.0 if as_released else 0.5, max_levels=3, as_released=as_released)
+    rules = Rules(4, 0.0 if as_released else 0.5, as_released=as_released)
     of_point = np.arange(len(labels))
-    for step in walk_levels(features, score, rules):
+    for step in walk_levels(features, score, rules, max_levels=3):
         identity = labels[step.nodes.point]
         share = (identity[of_point] == labels).mean()
         of_point = step.labels[of_point]
