@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 TOP = 20  # rows of each kind; more than fit on a screen
 COLUMNS = ("kind", "a", "b", "cluster_a", "cluster_b", "size_a", "size_b", "level", "linkage")
 TITLES = {
-    "merge": "merges that may be wrong (b was attached to a)",
-    "split": "clusters that may be one identity",
+    "merge": "doubtful merges, which may be wrong (b was attached to a)",
+    "split": "merge candidates, which may be one identity",
 }
 
 
