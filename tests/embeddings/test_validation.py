@@ -216,7 +216,7 @@ def test_embeddings_and_io_import_no_heavy_library():
     import subprocess
 
     code = (
-        "import sys, hilander.data;"
+        "import sys, hilander.io, hilander.embeddings.validation;"
         "print([m for m in ('torch', 'pandas', 'pyarrow', 'sklearn') if m in sys.modules])"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
