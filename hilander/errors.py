@@ -1,4 +1,4 @@
-"""Errors. Each message says what was got, what was expected and what to do.
+"""Errors. Each message names what was got, what was expected and what to do.
 
 ::
 

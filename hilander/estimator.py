@@ -67,7 +67,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
     centre : bool or "auto"
         Subtract the training mean. "auto": if the embeddings lie in a narrow cone.
     whiten : bool or "auto"
-        Weigh down directions in which members of one identity differ. "auto", for "evidence": by a
+        Scale down directions in which members of one identity differ. "auto", for "evidence": by a
         whitening or a learned metric, if that helps held-out identities.
     epochs : int, optional
         Passes over the training graphs, in place of those of `learning`.
@@ -78,8 +78,8 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         For "evidence", the weights that training starts from: those of the pretrained model, random
         ones, or those of a model folder. "auto": random ones.
     prior : {"auto", "pretrained", "none"} or path
-        For "evidence", a second model whose link probabilities are averaged with the trained one's.
-        Its weight falls from 1 to 0.25 as the number of training points grows; below that it is not
+        For "evidence", a second model whose log-odds of a link are averaged with the trained one's.
+        Its weight falls from 1 as the training set grows; a model of a weight below 0.25 is not
         used. "auto": the pretrained model.
     val_fraction : float
         Share of the identities held out to choose what is "auto".
@@ -224,7 +224,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
             Your own graph, in place of a search; its k is used. It has to be a graph of
             `preparation_.apply(X)`, because the model may centre and map embeddings.
         memory : str or int, optional
-            Most memory to use, such as "4GB"; an error says how much is enough.
+            Most memory to use, such as "4GB"; the error names an amount that is enough.
 
         Returns
         -------

@@ -40,7 +40,7 @@ MEANINGS = {
     "epochs": "passes over the training set",
     "classifiers": "edge classifiers; each was trained for that many epochs",
     "draws": "of the training sets; each trained some of the members",
-    "prior": "second model whose link probabilities are averaged with the trained one's",
+    "prior": "second model whose log-odds of a link are averaged with the trained one's",
     "own_weight": "weight of the trained model in that average",
     "n_validation_identities": "held out to choose automatic settings",
     "validation_bcubed_f": "BCubed F on the held-out identities",
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """Facts about a file or folder, as plain values; "kind" is what it is."""
+    """Facts about a file or folder, as plain values; "kind" names its type."""
     if path.is_dir():
         return _describe_folder(path)
     if not path.exists():

@@ -95,7 +95,7 @@ def find_labels(args: argparse.Namespace, file: EmbeddingFile) -> Any:
 
 
 def describe_training(model: HiLander) -> str:
-    """What the model was trained on, what was chosen, and the validation score, in lines."""
+    """Lines with the size of the training set, the chosen k and p_tau, and the validation score."""
     from hilander.training.methods import find_method
 
     training, rules = model.summary_, model.rules_
@@ -114,7 +114,7 @@ def describe_training(model: HiLander) -> str:
 
 
 def describe_stop(checkpoint: CheckpointFolder) -> str:
-    """What a run that was stopped by Ctrl-C leaves behind."""
+    """Message after Ctrl-C: whether the same command can resume."""
     if checkpoint.has_epochs:
         return f"stopped; {checkpoint.path} is kept, and the same command resumes from it"
     return "stopped before the end of the first epoch; nothing was written"

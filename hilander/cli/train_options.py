@@ -68,7 +68,7 @@ def add_inference_options(group: Any) -> None:
 
 
 def add_preparation_options(group: Any) -> None:
-    """Add what is done to embeddings before cosines are taken."""
+    """Add the options of the preparation of embeddings."""
     group.add_argument(
         "--centre",
         choices=list(AUTO_YES_NO),
@@ -129,9 +129,9 @@ def add_learning_options(group: Any) -> None:
         "--prior",
         type=none_if_auto,
         metavar="{auto,pretrained,none} or FOLDER",
-        help="second model, whose link probabilities are averaged with those of the trained one. "
-        "Its weight falls from 1 to 0.25 as the number of training points grows; beyond that, it "
-        "is not used (evidence; default: auto, which is pretrained)",
+        help="second model, whose log-odds of a link are averaged with those of the trained one. "
+        "Its weight falls from 1 as the training set grows; a model of a weight below 0.25 is not "
+        "used (evidence; default: auto, which is pretrained)",
     )
     group.add_argument(
         "--epochs",

@@ -77,7 +77,7 @@ class Progress:
         )  # fmt: skip
 
     def note(self, method: str, status: str) -> None:
-        """Show what a method is doing."""
+        """Show the status of a method."""
         with self.lock:
             if self.running.get(method) != status:
                 self.running[method] = status

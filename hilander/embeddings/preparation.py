@@ -1,4 +1,4 @@
-"""What is done to embeddings before cosines are taken: unit length, centring, a linear map.
+"""Preparation of embeddings before cosines are computed: unit length, centring, a linear map.
 
 Some embedders put all embeddings into a narrow cone, where even two identities have a high cosine.
 The affinities then have a small range. Subtracting the mean restores it.

@@ -45,7 +45,7 @@ _OTHER_SECONDS = 4.0  # preparing and writing
 
 @dataclass(frozen=True)
 class MethodCost:
-    """What a method's scoring, decoding and pooling cost.
+    """Memory and time of a method's scoring, decoding and pooling.
 
     Bytes are measured; seconds are for a million points of 128 features at k = 10 on the reference
     machine, all levels together.
@@ -55,7 +55,7 @@ class MethodCost:
     node_map : float
         Bytes of one map that scoring keeps of each node.
     edge_features : float
-        Bytes of what scoring holds for each edge.
+        Bytes that scoring holds for each edge.
     score_blocks : float
         Bytes of the blocks that are scored at a time.
     decode_edge : float
@@ -231,7 +231,7 @@ def plan_memory(load: Load, budget: str | int | None, *, may_map: bool = False) 
     Raises
     ------
     SettingError
-        When nothing fits; the message says what would.
+        When nothing fits; the message names an amount that would.
     """
     if budget is None:
         return MemoryPlan()

@@ -1,6 +1,6 @@
 """The first level with all points, after clustering the distinct ones.
 
-`hilander.embeddings.equal_rows` says when equal rows are merged and why.
+See `hilander.embeddings.equal_rows` for when equal rows are merged and why.
 """
 
 from __future__ import annotations

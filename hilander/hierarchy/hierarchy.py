@@ -185,7 +185,7 @@ class Hierarchy:
         level : int, optional
         n_clusters : int, optional
             The level whose number of clusters is nearest is taken; of two equally near the finer.
-            A warning says so if it has another number.
+            It warns if that level has another number.
 
         Returns
         -------

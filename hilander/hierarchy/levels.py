@@ -30,7 +30,7 @@ Search = Callable[..., KnnGraph]
 # Recall of the search above the first level. Clusters are mostly of different identities, so their
 # exact neighbours matter less; fragments of one identity are near each other and are found.
 UPPER_RECALL = 0.8
-MOST_LEVELS = 100  # far more than any set has merged in
+MOST_LEVELS = 100  # far more levels than any known set needs
 # A level of more than LARGE_LEVEL nodes that merges a smaller share than LEAST_MERGED is the last.
 LARGE_LEVEL, LEAST_MERGED = 10_000, 1e-3
 
@@ -73,7 +73,7 @@ def walk_levels(
     max_levels: int = MOST_LEVELS,
     keep_fragments: bool = False,
 ) -> Iterator[LevelStep]:
-    """Cluster level by level, giving each level as it is done.
+    """Cluster level by level, yielding each level when it is complete.
 
     Parameters
     ----------
@@ -96,8 +96,8 @@ def walk_levels(
     Yields
     ------
     step : LevelStep
-        At least one. The last one merged nothing, unless `rules` ended the loop before, or it was
-        large and merged very little.
+        At least one. The last one merged nothing, unless early stopping, `max_levels` or too few
+        nodes ended the loop before, or it was large and merged very little.
     """
     search, work = search or build_knn_graph, work or Work()
     score.bind_points(features)

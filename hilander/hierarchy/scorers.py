@@ -48,7 +48,7 @@ class LabelScorer:
         self.labels, self.as_released = labels, as_released
 
     def bind_points(self, features: FloatArray) -> None:
-        """The labels say all there is to know."""
+        """Do nothing: the scores follow from the labels."""
 
     def __call__(self, graph: KnnGraph, nodes: Nodes) -> EdgeScores:
         """Linkage 1 within an identity and 0 between two, and the density that follows."""

@@ -1,6 +1,6 @@
 """The training loop of every network: epochs, learning rate, history, checkpoint, progress, halt.
 
-A `Task` says what is learned: it draws the batches of an epoch and gives the losses of a batch.
+A `Task` defines what is learned: it draws the batches of an epoch and gives the losses of a batch.
 `train` does the rest. An epoch reads *draw, step, record*.
 """
 
@@ -89,7 +89,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Run:
-    """What surrounds a training run.
+    """Checkpoint, progress bar and halt of a training run.
 
     Parameters
     ----------

@@ -88,11 +88,11 @@ class GlyphSplit:
     Attributes
     ----------
     embedding : tuple of str
-        What the embedding is fitted on.
+        Characters that the embedding is fitted on.
     train : tuple of str
-        What the clustering model learns from.
+        Characters that the clustering model is trained on.
     test : tuple of str
-        What is clustered.
+        Characters that are clustered.
     """
 
     embedding: tuple[str, ...]
@@ -160,7 +160,7 @@ def make_glyphs(size: int = 28, seed: int = 0, max_characters: int | None = None
 
 
 def find_distinct_faces() -> list[FontFace]:
-    """Installed faces of which no two look alike in most of the basic letters.
+    """Installed faces, no two alike in most of the basic letters.
 
     The weights of a family step so finely that, at this size, a demibold next to a bold is the
     same picture again and no other view. Of two such faces the one that covers more is kept.
@@ -198,7 +198,7 @@ def find_characters(faces: Sequence[FontFace]) -> str:
 
 
 def choose_distinct(share: NDArray[np.float64], priority: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Things of which no two look alike in most of the ways that both were drawn.
+    """Indices of items, no two alike in most of the ways that both were drawn.
 
     Parameters
     ----------

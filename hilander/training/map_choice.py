@@ -25,7 +25,7 @@ from hilander.synthetic.identity_bootstrap import FEWEST_SOURCES
 from hilander.training.metric import find_principal_axes, learn_metric
 
 Learn = Callable[[FloatArray, IntArray], FloatArray]  # (features, labels) -> transform
-Measure = Callable[[Episode, int], float]  # (episode, k) -> how good its graph is
+Measure = Callable[[Episode, int], float]  # (episode, k) -> score of its k-NN graph
 
 # Multiples of the mean variance within identities, added to each direction's variance: from
 # cautious to strong.
@@ -36,7 +36,7 @@ FORCED_RIDGE = 1.0
 LEAST_GAIN = 0.007
 # Likewise, for a whitening that is scored by `rank_found_edges`.
 _LEAST_RANKING_GAIN = 0.01
-# Features of an embedding up to which it is whitened: beyond, the eigenvectors take minutes.
+# Most features of an embedding that is whitened: with more, the eigenvectors take minutes.
 MOST_FEATURES = 2048
 # Points of the validation identities; bounds the time of their k-NN graphs.
 _MOST_VALIDATION_POINTS = 3_000
@@ -44,11 +44,11 @@ _MOST_VALIDATION_POINTS = 3_000
 _MOST_TRAINING_POINTS = 50_000
 # Splits of identities into training and validation; the gain of a map is the mean over them.
 _N_SPLITS = 4
-# Share of the identities that validate.
+# Share of the identities that maps are validated on.
 _VALIDATION_SHARE = 0.25
 # Halvings of the identities for `choose_whitening`; the gain is the mean over them.
 _N_HALVINGS = 2
-# Points of the largest training identity, below which no scatter within it can be measured.
+# Fewest points of the largest training identity: the scatter within it has to be measured.
 _FEWEST_MEMBERS = 3
 # Steps of the bisection in `weaken_map`: the share is then exact to 1/64.
 _BISECTIONS = 6
@@ -63,7 +63,7 @@ class ChosenMap:
     transform : ndarray of shape (dim, dim), float32
     training_transform : ndarray of shape (dim, dim), float32
         A map fits its training identities better than new ones. With this weaker map the training
-        identities look as new identities do with `transform`.
+        identities are about as hard to separate as new identities are with `transform`.
     is_metric : bool
         Whether it is a learned metric; else a whitening.
     """
@@ -188,7 +188,7 @@ def split_identities(
 ) -> list[IdentitySplit]:
     """Random splits of the identities; an empty list if there are too few.
 
-    Large identities are sub-sampled; of many identities some are taken.
+    Large identities are sub-sampled. If there are too many identities, only some are used.
     """
     identities = np.unique(labels)
     by_share = int((1 - _VALIDATION_SHARE) * len(identities))
@@ -209,7 +209,7 @@ def split_identities(
 
 
 def _halve_identities(features: FloatArray, labels: IntArray, seed: int) -> list[IdentitySplit]:
-    """Random halvings of the identities; of the second half some points."""
+    """Random halvings of the identities; the validation half is sub-sampled."""
     identities, splits = np.unique(labels), []
     for number in range(_N_HALVINGS):
         rng = np.random.default_rng([seed, 4, number])
@@ -288,7 +288,7 @@ def measure_gains(
 def weaken_map(
     transform: FloatArray, gain: float, training: Sequence[Episode], k: int, workers: Workers
 ) -> FloatArray:
-    """The map, interpolated towards the identity until its gain on training identities is fair.
+    """The map, interpolated towards the identity matrix to lower its gain on its own training set.
 
     The goal is half-way between the map's gain on its training identities and `gain`. It is not
     `gain` itself, because the maps that were validated had fewer training identities.
@@ -297,7 +297,7 @@ def weaken_map(
     ----------
     transform : ndarray of shape (dim, dim)
     gain : float
-        Of validation identities.
+        Gain on validation identities.
     training : sequence of Episode
         Points of identities that the map was learned from.
     k : int
@@ -312,8 +312,8 @@ def weaken_map(
     def measure(share: float) -> float:
         def measure_one(number: int) -> float:
             plain = training[number].features
-            drawn = unit_rows(plain + np.float32(share) * (mapped[number] - plain))
-            return rank_all_edges(replace(training[number], features=drawn), k)
+            moved = unit_rows(plain + np.float32(share) * (mapped[number] - plain))
+            return rank_all_edges(replace(training[number], features=moved), k)
 
         return float(np.mean(workers.map(measure_one, range(len(training)))))
 

@@ -30,7 +30,7 @@ FIRST_RIDGE = 3.0
 # The clusters of the whitened points are better, so the second whitening may be stronger.
 SECOND_RIDGE = 1.0
 # Average precision that the whitening has to gain. The clusters were found without it and so favour
-# the plain embeddings: they gain a third of what identities gain.
+# the plain embeddings: the gain on clusters is a third of the gain on identities.
 LEAST_CLUSTER_GAIN = 0.0035
 # Regions of the set that are clustered, and points of each; bound the time for a large set.
 _N_REGIONS = 20

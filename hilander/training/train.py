@@ -21,18 +21,18 @@ def train_model(
     checkpoint: str | Path | None = None,
     verbose: bool = False,
 ) -> Model:
-    """Train a model as the estimator's parameters say.
+    """Train a model with the parameters of an estimator.
 
     Parameters
     ----------
     parameters : Parameters
-        A `HiLander`.
+        Usually a `HiLander`.
     points : ndarray of shape (n_points, dim)
         Embeddings before preparation.
     labels : ndarray of shape (n_points,)
         Identity of each, from 0.
     checkpoint : path of a folder, optional
-        Where an interrupted run leaves its progress, and takes it up again.
+        Stores the state after each epoch; an interrupted run continues from it.
     verbose : bool
         Draw progress bars (only on a terminal).
 

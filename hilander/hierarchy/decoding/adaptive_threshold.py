@@ -24,7 +24,7 @@ _LEAST_SPREAD, _MOST_SPREAD = 0.4, 2.2
 # Points of a typical cluster from which on the threshold may fall by its full amount. Clusters of
 # one point have equal sizes too, and a lower threshold would join them.
 _LARGE_CLUSTER = 8.0
-# A cluster of at most so many points is a small fragment if it has a link of at least this
+# A cluster of at most this many points is a small fragment if it has a link of more than this
 # probability to a larger cluster.
 _FRAGMENT_POINTS, _FRAGMENT_LINKAGE = 3, 0.3
 # Share of the links above probability 0.5 that a raised threshold must keep.
@@ -42,7 +42,8 @@ class SizeDistribution(NamedTuple):
     typical : float
         Median size of a point's cluster, before small fragments were reassigned.
     reach : float
-        Probability that most of the links above 0.5 have, in [0, 1]; 1 if there are none.
+        Probability that 70% of the links above 0.5 have at least, in [0, 1]; 1 if there are no
+        such links.
     """
 
     spread: float
@@ -51,7 +52,7 @@ class SizeDistribution(NamedTuple):
 
     @property
     def excess_spread(self) -> float:
-        """The spread less the typical one; below 0 only where clusters are large."""
+        """The spread less the typical one; a negative value is scaled down for small clusters."""
         excess = float(np.clip(self.spread, _LEAST_SPREAD, _MOST_SPREAD)) - TYPICAL_SPREAD
         if excess >= 0:
             return excess
@@ -110,7 +111,7 @@ def adapt_p_tau(p_tau: float, sizes: SizeDistribution, slope: float) -> float:
 
     ``logit(p) = logit(p_tau) + slope * excess_spread``. A raised threshold is limited to `reach`:
     where identities are hard to separate, few links are more probable than that, and a higher
-    threshold would leave every point alone.
+    threshold would leave every point in a cluster of its own.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ _PASSES_OVER_PART = 2
 # two communities in turn, and Leiden would not end.
 _UNEQUAL = 1e-9
 _ONE_AT_A_TIME = Lock()  # networkit has one seed for all threads
-# Module, what pip installs it by, and name of each method.
+# Module, argument of `pip install`, and name of each method.
 LIBRARIES = {
     "leiden": ("networkit", "networkit", "Leiden"),
     "infomap": ("infomap", "'hilander[infomap]'", "Infomap"),
@@ -79,7 +79,7 @@ class WeightedEdges:
 
     @property
     def strength(self) -> npt.NDArray[np.float64]:
-        """Weight of all edges of each node, shape (n_nodes,)."""
+        """Sum of the weights of each node's edges, shape (n_nodes,)."""
         strength: npt.NDArray[np.float64] = np.zeros(self.n_nodes)
         for ends in (self.low, self.high):
             strength += np.bincount(ends, self.weight, self.n_nodes)
@@ -87,19 +87,20 @@ class WeightedEdges:
 
 
 def find_by_leiden(edges: WeightedEdges, resolution: float, seed: int = 0) -> IntArray:
-    """Communities of highest modularity.
+    """Communities found by Leiden, a search for the highest modularity.
 
     Parameters
     ----------
     edges : WeightedEdges of n_nodes nodes
     resolution : float
-        Above 1 favours smaller communities than modularity does by itself.
+        Factor of the weight that modularity expects; a higher one gives smaller communities.
     seed : int
         Same seed, same communities.
 
     Returns
     -------
-    labels : ndarray of shape (n_nodes,), a node without an edge alone
+    labels : ndarray of shape (n_nodes,)
+        A node without edges has a label of its own.
     """
     networkit = require(*LIBRARIES["leiden"])
     with _ONE_AT_A_TIME, _one_thread_of(networkit):
@@ -198,7 +199,8 @@ def find_by_infomap(edges: WeightedEdges, seed: int = 0) -> IntArray:
 
     Returns
     -------
-    labels : ndarray of shape (n_nodes,), a node without an edge alone
+    labels : ndarray of shape (n_nodes,)
+        A node without edges has a label of its own.
     """
     infomap = require(*LIBRARIES["infomap"])
     # Modules are numbered from 1 on, so negative numbers are free for nodes that have no edge.
@@ -219,7 +221,7 @@ def find_by_infomap(edges: WeightedEdges, seed: int = 0) -> IntArray:
 
 
 def require(module: str, package: str, what: str) -> Any:
-    """Import the library of a decoder; the error names what installs it."""
+    """Import the library of a decoder; the error gives the command that installs it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -61,7 +61,11 @@ def contract_edges(
 def find_dominant(
     left: IntArray, right: IntArray, weight: FloatArray, n_nodes: int, share: float
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Positive edges that are the heaviest of one end and nearly so of the other, (n_edges,)."""
+    """Whether an edge is positive and dominant, shape (n_edges,), bool.
+
+    It is dominant if it is the heaviest of one end and at least `share` of the heaviest of the
+    other.
+    """
     best = np.zeros(n_nodes)
     np.maximum.at(best, left, weight)
     np.maximum.at(best, right, weight)
@@ -74,7 +78,7 @@ def find_dominant(
 
 
 def add_both_ways(graph: KnnGraph, weights: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """What `add_parallel` gives for the edges of a graph, in time linear in their number."""
+    """The result of `add_parallel` for the edges of a graph, in time linear in their number."""
     starts = np.arange(0, weights.size + 1, graph.k)
     shape = (graph.n_nodes, graph.n_nodes)
     entries = weights.ravel().astype(np.float64), graph.neighbours.ravel(), starts

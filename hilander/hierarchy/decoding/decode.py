@@ -24,8 +24,8 @@ from hilander.hierarchy.decoding.parents import Parents, choose_parents, is_dens
 
 Decoder = Literal["parents", "contract", "leiden", "infomap"]
 DECODERS: tuple[str, ...] = get_args(Decoder)
-# Weight that modularity expects between two typical nodes, as a share of a mean edge. With a fixed
-# resolution it falls with the size of the graph, until one edge joins two clusters.
+# Weight that modularity expects between two typical nodes, as a share of the mean edge weight. With
+# a fixed resolution it would fall as the graph grows, until a single edge joined two clusters.
 _EXPECTED_SHARE = 0.2
 
 
@@ -49,9 +49,10 @@ def decode(
         "parents" is the paper's: each node takes the most probable of its denser neighbours.
         "contract" merges two clusters where the summed log-odds of all edges between them are
         positive. "leiden" and "infomap" find communities of the edges above the threshold,
-        weighted by their log-odds against it; "infomap" is an extra.
-    keep_pieces : bool
-        Leave fragments of "leiden" apart, see `hilander.hierarchy.decoding.fragments`.
+        weighted by their log-odds against it; "infomap" needs the extra `infomap`.
+    keep_fragments : bool
+        Do not join the fragments that "leiden" cuts large clusters into; see
+        `hilander.hierarchy.decoding.fragments`.
 
     Returns
     -------
@@ -83,7 +84,7 @@ def find_communities(
     graph : KnnGraph of n_nodes nodes
     weights : ndarray of shape (n_nodes, k)
     method : {"leiden", "infomap"}
-    keep_pieces : bool
+    keep_fragments : bool
         As for `decode`.
 
     Returns

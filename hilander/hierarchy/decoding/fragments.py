@@ -48,7 +48,7 @@ def sum_between(edges: WeightedEdges, labels: IntArray) -> csr_matrix:
 
 
 def find_fragments(between: csr_matrix) -> IntArray:
-    """Indices of the communities most of whose weight leads out, shape (n_fragments,)."""
+    """Indices of communities whose weight leads out by more than `MOST_LEAVING`, (n_fragments,)."""
     inside, total = between.diagonal(), np.asarray(between.sum(axis=1)).ravel()
     return np.flatnonzero(total - inside > MOST_LEAVING * total)
 

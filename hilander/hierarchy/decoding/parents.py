@@ -1,4 +1,4 @@
-"""Decode: from edge scores to at most one parent for each node (eqs. 5 and 6)."""
+"""The paper's decoder: one parent for each node, the node itself for a peak (eqs. 5 and 6)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Parents:
     linkage : ndarray of shape (n_nodes,), float32
         Probability of the edge to the parent, NaN for a peak.
     p_tau : float
-        The threshold that they were chosen by.
+        Threshold that the parents were chosen with.
     """
 
     index: IntArray
@@ -31,7 +31,7 @@ class Parents:
 
     @property
     def n_edges(self) -> int:
-        """Number of nodes that have a parent."""
+        """Number of nodes whose parent is another node."""
         return int((self.index != np.arange(len(self.index))).sum())
 
 
@@ -41,8 +41,8 @@ def choose_parents(
     """Link each node to the most probable of its neighbours that are at least as dense.
 
     Candidates of i are neighbours j with ``d_i <= d_j`` and ``p_ij >= p_tau``. Of two nodes of
-    equal density the one with the lower index counts as denser: the order is total, so following
-    parents never comes back. Candidates of equal linkage are taken by affinity.
+    equal density the one with the lower index counts as denser: the order is total, so parents
+    never form a cycle. Of candidates of equal linkage, the one listed first is taken.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def choose_parents(
 
 
 def is_denser(graph: KnnGraph, density: FloatArray) -> BoolArray:
-    """Whether each neighbour comes later in the order of density, shape (n_nodes, k).
+    """Whether each neighbour is denser than the node, shape (n_nodes, k).
 
     Of two nodes of equal density the one with the lower index counts as denser.
     """

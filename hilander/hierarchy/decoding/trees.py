@@ -27,7 +27,7 @@ def find_roots(parent: IntArray) -> IntArray:
     for _ in range(max(len(root), 2).bit_length() + 1):
         further = root[root]
         if np.array_equal(further, root):
-            # Doubling comes to rest on a cycle of 2, 4, 8 … nodes as well, but not on a root.
+            # Pointers also stop changing on a cycle of 2, 4, 8 … nodes, but not at a root there.
             if np.array_equal(parent[root], root):
                 return root
             break

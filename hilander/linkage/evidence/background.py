@@ -18,7 +18,7 @@ from hilander.embeddings.dominant_identity import (
 _ROW_BLOCK = 4_096  # pairs of rows at a time, to bound the memory
 _PAIRS = 100_000  # random pairs of points whose cosines are measured
 _HIGHEST = 0.95  # cosine; a higher background would leave no range to rescale
-_FEWEST_IDENTITIES = 8  # identities from which the cosine between two can be measured
+_FEWEST_IDENTITIES = 8  # identities needed to measure the cosine between two of them
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ def measure_background(
 ) -> Background:
     """Measure the background on random pairs; the result does not depend on the order of points.
 
-    Points of a dominant identity are left out. With more than 4,096 points, the others are then a
-    sample that does depend on the order.
+    Points of a dominant identity are left out. With more than 4,096 points, the points that
+    remain are then a sample, which does depend on the order.
 
     Parameters
     ----------
@@ -88,7 +88,8 @@ def measure_between_cosine(features: FloatArray, labels: IntArray) -> float | No
 def _typical_cosine(features: FloatArray, dominant: DominantIdentity | None, seed: int) -> float:
     """Median cosine of two random points, without those of a dominant identity."""
     rng = np.random.default_rng(seed)
-    # Pairs of places in the order by cosine to the mean: row numbers depend on the order.
+    # Pairs are drawn from the points sorted by cosine to the mean, not by row: the order of the
+    # rows is then of no effect.
     order = np.argsort(_cosine_to_mean(features))
     if dominant is not None:
         order = order[np.isin(order, dominant.background)]
@@ -107,7 +108,7 @@ def _cosines(features: FloatArray, left: IntArray, right: IntArray) -> FloatArra
 
 
 def _cosine_to_mean(features: FloatArray) -> npt.NDArray[np.float64]:
-    """Product of every row with the mean row, shape (n_points,)."""
+    """Dot product of every row with the mean row, shape (n_points,)."""
     blocks = list(row_blocks(*features.shape))
     total = np.zeros(features.shape[1])
     for rows in blocks:

@@ -12,7 +12,7 @@ from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.nodes import Nodes
 from hilander.linkage.evidence.background import Background
 
-_QUANTILES = (0.5, 0.9)  # of the sizes: the median, and what is large for this set
+_QUANTILES = (0.5, 0.9)  # of the size of a point's cluster: the median and the ninth decile
 
 
 class ClusterMeasures:
@@ -64,7 +64,7 @@ class ClusterBlock:
         self.tightness_i, self.tightness_j = measures.tightness[rows, None], measures.tightness[j]
         self.mean_cosine = measures.mean_cosine[rows]
         self.n_links = measures.n_links[rows]
-        self.at_least_one = np.maximum(self.n_links, np.float32(1))  # divisor where links may lack
+        self.at_least_one = np.maximum(self.n_links, np.float32(1))  # a divisor that is never 0
         self.link_affinity = measures.link_affinity[rows]
         self.link_best = measures.link_best[rows]
         self.link_probability = measures.link_probability[rows]

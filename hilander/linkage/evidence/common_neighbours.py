@@ -14,10 +14,10 @@ from hilander.engines.threads import open_workers
 from hilander.graph.edges import edge_matrix, find_entries, overlap_rows
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
 
-_ALL_PAIRS = 48  # neighbours up to which all pairs of two lists are compared
+_ALL_PAIRS = 48  # largest k at which all pairs of two lists are compared
 _HUB = 1_000  # entries of a row; a longer row is searched, not copied for every edge
 _ENTRY_BLOCK = 2_000_000  # entries of rows in a block, to bound the memory
-_SINGLE_THREAD = 20_000  # edges up to which a second thread is not worth its start
+_SINGLE_THREAD = 20_000  # edges; with fewer, a second thread costs more than it saves
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ def rank_back(graph: KnnGraph) -> npt.NDArray[np.uint16]:
 
 
 def _small_indices(graph: KnnGraph) -> npt.NDArray[Any]:
-    """Neighbours as int32 if their number allows it: twice as many fit in a cache line."""
+    """Neighbours as int32 if the node numbers fit: twice as many fill a cache line."""
     small = graph.n_nodes < np.iinfo(np.int32).max
     return graph.neighbours.astype(np.int32) if small else graph.neighbours
 

@@ -29,8 +29,8 @@ _CLOSE_AFFINITIES = 3  # neighbours whose affinities are averaged as those of th
 class EdgeMeasures:
     """Measures of all edges of a graph.
 
-    What is expensive is computed here, once. `block` computes the rest for some nodes at a time,
-    because all features of a million nodes take gigabytes.
+    Expensive measures are computed here, once. `block` computes the others for some nodes at a
+    time, because all features of a million nodes take gigabytes.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class EdgeBlock:
 
     @cached_property
     def clusters(self) -> ClusterBlock:
-        """Measures of the same edges as edges between clusters; of super-nodes alone."""
+        """Measures of the same edges as edges between clusters; for super-nodes only."""
         if self.measures.clusters is None:
             raise ValueError("the nodes have no links")
         return self.measures.clusters.block(self.rows)

@@ -32,7 +32,7 @@ from hilander.linkage.evidence.set_context import add_context
 
 _EDGE_BLOCK = 8_192  # edges at a time: the layers of one member stay in the processor's cache
 _NUMBERS_PER_EDGE = 128  # features and layers of an edge, which a block has to hold in the cache
-_LARGEST_DEVIATION = 6.0  # standard deviations; a feature farther from its mean is set to this
+_LARGEST_DEVIATION = 6.0  # standard deviations; standardised features are clipped to this
 _CERTAIN = 10.0  # logit of a classifier that rejects every edge: a probability of 5e-5
 # Names of settings and of parts of the network in models of version 0.1.
 _OLD_NAMES = {
@@ -59,8 +59,8 @@ class EvidenceSettings:
         Use the features of the group "relative size". They need training on many sets of different
         sizes; from one labelled set the network would learn the sizes of that set.
     small_set_points : int
-        Sets of up to this many points have a network of their own; 0 for none. What a near
-        neighbour means differs between sets of dozens and of thousands of points.
+        Sets of up to this many points have a network of their own; 0 for none. The same
+        edge features mean something else in a set of dozens of points than in one of thousands.
     set_context : bool
         Use the features of the group "set context" in the second stage of super-nodes. They need
         training on many sets.
@@ -112,7 +112,7 @@ class EvidenceSettings:
         """Rebuild settings from `to_dict`, also of version 0.1."""
         values = {_OLD_NAMES.get(name, name): value for name, value in values.items()}
         known = {field.name for field in fields(cls)}
-        if not {"hidden", "members"} <= set(values) <= known:  # early versions had these two
+        if not {"hidden", "members"} <= set(values) <= known:  # in early versions, only these two
             raise ModelError(f"the model's settings {sorted(values)} are not of this version")
         prior = values.get("prior")
         return cls(**values | {"prior": cls.from_dict(prior) if prior else None})
@@ -302,17 +302,18 @@ class EvidenceNetwork(nn.Module):
 def insert_part(
     settings: EvidenceSettings, network: EvidenceNetwork, name: str, part: EvidenceNetwork
 ) -> EvidenceNetwork:
-    """Join two networks.
+    """Insert one network into another, as its network for small sets or its prior model.
 
     Parameters
     ----------
     settings : EvidenceSettings
-        Of the result.
+        Settings of the joined network.
     network : EvidenceNetwork
-        Whose weights the result has outside of the part.
+        Source of all weights outside of the inserted part.
     name : {"small_set", "prior"}
+        Where to insert the part.
     part : EvidenceNetwork
-        Whose weights the result has in the part of that name.
+        Source of the weights of the inserted part.
 
     Returns
     -------

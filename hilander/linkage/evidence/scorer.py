@@ -17,7 +17,8 @@ from hilander.linkage.evidence.background import Background, measure_background
 from hilander.linkage.evidence.edge_features import EdgeFeatures
 from hilander.linkage.evidence.network import EvidenceNetwork
 
-_LEAST = 0.0025  # lowest probability in an average: few identities make networks overconfident
+# Lowest probability in an average: networks trained on few identities are overconfident.
+_LEAST = 0.0025
 
 
 class EvidenceScorer:
@@ -29,7 +30,7 @@ class EvidenceScorer:
     device : str
         "auto" takes a GPU if there is one.
     between_cosine : float, optional
-        Cosine of two identities, as for `measure_background`.
+        Cosine between two identities, as for `measure_background`.
     """
 
     def __init__(
@@ -40,14 +41,14 @@ class EvidenceScorer:
         self._background: Background | None = None
 
     def bind_points(self, features: FloatArray) -> None:
-        """Measure the background of the points, and choose the networks for so many points."""
+        """Measure the background of the points, and choose the networks for their number."""
         self._ensemble = self.network.ensemble_for(len(features))
         self._background = measure_background(features, between_cosine=self.between_cosine)
 
     def __call__(self, graph: KnnGraph, nodes: Nodes) -> EdgeScores:
         """Linkage of every edge and density of every node."""
         if self._background is None:
-            raise ModelError("the scorer knows no points yet; call bind_points(features) first")
+            raise ModelError("the scorer has no points yet; call bind_points(features) first")
         super_nodes = nodes.links is not None
         predictions, computed = [], {}
         for weight, network in self._ensemble:

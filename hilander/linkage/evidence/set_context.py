@@ -14,10 +14,10 @@ import numpy.typing as npt
 from hilander.arrays.rows import BoolArray, FloatArray
 from hilander.graph.edges import logit_of
 
-QUANTILES = (50, 75, 90, 95, 99)  # percentiles of the logits; the upper ones hold the links
+QUANTILES = (50, 75, 90, 95, 99)  # percentiles of the logits; links are among the upper ones
 KINDS = ("clusters", "singles")
-_CLUSTER_POINTS = 5  # points from which on a super-node counts as a cluster
-_FEWEST_EDGES = 30  # edges of a kind; with fewer, all edges are described in their place
+_CLUSTER_POINTS = 5  # fewest points of a super-node that counts as a cluster
+_FEWEST_EDGES = 30  # edges of a kind; with fewer, all edges are measured in their place
 _SIZE = "smaller"  # the edge feature that separates the kinds
 
 

@@ -25,7 +25,7 @@ from hilander.linkage.evidence.network import (
     edge_loss,
 )
 
-_STEPS_PER_EPOCH = 50  # steps between two checkpoints; batches are drawn, not passed through
+_STEPS_PER_EPOCH = 50  # steps between two checkpoints; an epoch is not a pass over all edges
 _LEAST_SCALE = 1e-3  # added to standard deviations, so that a constant feature is not divided by 0
 _INIT_LOCK = Lock()  # torch draws initial weights from one generator for all threads
 _FINE_TUNING_EPOCHS = 0.5  # share of the epochs of a training from random weights
@@ -115,7 +115,7 @@ def train_classifier(
     fit_scaling: bool = True,
     run: Run | None = None,
 ) -> list[EpochRecord]:
-    """Train one edge classifier in place and give its history.
+    """Train one edge classifier in place and return its history.
 
     Every random choice of an epoch is drawn from (seed, epoch). A run that was interrupted and
     continued from its checkpoint therefore ends with the same weights as one that was not.
@@ -131,7 +131,7 @@ def train_classifier(
         Measure mean and standard deviation of the edge features. A classifier that was trained
         before keeps its own, because its weights depend on them.
     run : Run, optional
-        Checkpoint, progress bar and halt.
+        Checkpoint, progress bar, and a way to end the training.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def train_classifier(
 
 
 class EdgeTask(Task[Tensor]):
-    """Whether the two ends of an edge are of one identity; a batch holds numbers of edges.
+    """Learns whether the two ends of an edge are of one identity; a batch holds edge indices.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ class EdgeTask(Task[Tensor]):
         self._noise = torch.Generator(device)
 
     def open_epoch(self, epoch: int) -> AbstractContextManager[Sequence[Tensor]]:
-        """Draw edges; each member has its own, so that members differ by more than first weights.
+        """Draw other edges for each member, so that not only the initial weights differ.
 
         A batch has shape (members, batch_size).
         """
@@ -199,7 +199,7 @@ class EdgeTask(Task[Tensor]):
 
 
 class EdgeSampler:
-    """Draws edges of several episodes, numbered from the first edge of the first to the last.
+    """Draws edges of several episodes; edges are indexed through all episodes, in order.
 
     An episode is drawn with a probability proportional to its weight and the square root of its
     number of nodes, so that large episodes do not dominate. Then one of its edges is drawn.
@@ -216,7 +216,7 @@ class EdgeSampler:
         self.probability = root / root.sum()
 
     def draw(self, count: int, rng: np.random.Generator) -> Tensor:
-        """Numbers of `count` edges, with replacement, shape (count,), int64."""
+        """Indices of `count` edges, drawn with replacement, shape (count,), int64."""
         episode = rng.choice(len(self.size), size=count, p=self.probability)
         edge = (rng.random(count) * self.size[episode]).astype(np.int64)
         return torch.from_numpy(self.start[episode] + edge)

@@ -29,7 +29,7 @@ from hilander.synthetic.episodes import Episode
 from hilander.training.evidence.plan import EvidencePlan
 
 EpisodeGraph = tuple[Episode, KnnGraph]
-# Decoder and p_tau of the clusterings whose super-nodes are learned from. Communities split large
+# Decoder and p_tau of the clusterings whose super-nodes are the examples. Communities split large
 # identities into fragments: a classifier learns to merge those only from clusterings that have
 # them. Three thresholds give three sizes of fragments.
 CLUSTERING_VARIANTS: tuple[tuple[Decoder, float], ...] = (
@@ -40,7 +40,7 @@ CLUSTERING_VARIANTS: tuple[tuple[Decoder, float], ...] = (
 )
 # Levels to build: the points, and the super-nodes whose edges are the examples.
 _N_LEVELS = 2
-# Neighbours of a super-node in a graph to learn from, at least: one alone has no rank.
+# Fewest neighbours of a super-node in a training graph: a single one always has rank 1.
 _FEWEST_NEIGHBOURS = 2
 
 
@@ -81,7 +81,7 @@ def make_point_examples(episode: Episode, k: int) -> GraphExamples:
 def make_cluster_examples(
     network: EvidenceNetwork, seen: Iterable[EpisodeGraph], plan: EvidencePlan
 ) -> Iterator[GraphExamples]:
-    """Examples of super-nodes as the network itself makes them, by each clustering variant."""
+    """Examples from the super-nodes that the network itself makes, for each clustering variant."""
     rules = replace(plan.rules, p_tau_slope=0.0)
     variants = [
         replace(rules, decoder=decoder, p_tau=p_tau) for decoder, p_tau in CLUSTERING_VARIANTS
@@ -103,7 +103,7 @@ def examples_of_clusters(
     relative_sizes: bool = False,
     set_context: bool = False,
 ) -> Iterator[GraphExamples]:
-    """Examples of the super-nodes of an episode's points, one for each set of rules.
+    """Examples from the super-nodes of an episode's points, one graph for each item of `variants`.
 
     A super-node has the identity of most of its points. Rules that leave too few super-nodes for
     a graph give no examples.

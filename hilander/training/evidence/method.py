@@ -35,9 +35,9 @@ from hilander.training.parameters import (
 
 # Neighbours of a point, whatever the sizes of the identities.
 DEFAULT_K = 15
-# Neighbours of a point in a small training set, at least.
+# Fewest neighbours of a point, in a small training set.
 FEWEST_K = 10
-# Probability of a link before validation: even odds.
+# p_tau before validation: even odds.
 DEFAULT_P_TAU = 0.5
 # Log-odds of p_tau for each unit of spread of the log sizes; chosen on held-out identities
 # (decision 14).
@@ -120,11 +120,11 @@ class EvidenceMethod:
     def make_scorer(
         self, network: EvidenceNetwork, rules: Rules, device: str, memory: int | None = None
     ) -> EvidenceScorer:
-        """The scorer of a trained network; it works block by block within a fixed memory."""
+        """The scorer of a trained network; blocks have a fixed size, so `memory` is not used."""
         return EvidenceScorer(network, device, rules.between_cosine)
 
     def cost(self, hidden: int) -> MethodCost:
-        """Measured by ``python -m benchmarks.scale``."""
+        """Memory and time of each stage, measured by ``python -m benchmarks.scale``."""
         return MethodCost(
             node_map=0.0,
             edge_features=85.0,

@@ -27,8 +27,8 @@ from hilander.training.evidence.examples import (
 from hilander.training.evidence.plan import EvidencePlan
 from hilander.training.stages import Stages
 
-# Points of the largest synthetic set that is made of a small labelled set: at least so many, so
-# that large identities occur; else twice the labelled points, so that training stays short.
+# Points of the largest synthetic set that is made from a small labelled set: twice the labelled
+# points, so that training stays short, but at least 1,500, so that large identities occur.
 _FEWEST_SYNTHETIC_POINTS = 1500
 _SYNTHETIC_SHARE = 2
 
@@ -41,7 +41,7 @@ def train_evidence(
 
 
 def make_training_episodes(episode: Episode, plan: EvidencePlan) -> list[Episode]:
-    """The episodes that a plan makes of a labelled set."""
+    """Training episodes from a labelled set."""
     rng = np.random.default_rng([plan.seed, 2])
     most = limit_synthetic_points(plan.learning.most_points, len(episode.labels))
     return make_episodes(episode, max(most, plan.fewest_points), rng)

@@ -21,7 +21,7 @@ class EvidencePlan:
     network : EvidenceSettings
     learning : EvidenceLearning
     rules : Rules
-        Of inference; the thresholds are replaced if they are tuned.
+        Rules of inference; the thresholds are replaced if they are tuned.
     val_fraction : float
         Share of the identities held out for tuning; 0 for no tuning.
     tune : tuple of str

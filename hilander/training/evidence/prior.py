@@ -22,7 +22,7 @@ from hilander.training.evidence.plan import EvidencePlan
 
 # Training points at which the trained network weighs as much as the prior model.
 EQUAL_WEIGHT_POINTS = 1000
-# Training identities at which it does, however many points they have.
+# Training identities at which the two weights are equal, however many points there are.
 EQUAL_WEIGHT_IDENTITIES = 12
 # Weight of a prior model below which it is not used: it would double the time and change little.
 LEAST_PRIOR_WEIGHT = 0.25
@@ -38,7 +38,8 @@ class PriorModel:
     p_tau, p_tau_merge : float
         Thresholds that were chosen for it.
     own_weight : float
-        Weight of the log-odds of the network being trained, in [0, 1]; this one has the rest.
+        Weight of the log-odds of the network being trained, in [0, 1]. The prior model has the
+        rest.
     """
 
     network: EvidenceNetwork
@@ -47,14 +48,14 @@ class PriorModel:
     own_weight: float
 
     def join(self, network: EvidenceNetwork) -> EvidenceNetwork:
-        """The trained network with this one as its prior model."""
+        """Return `network` with this network as its prior model."""
         settings = replace(
             network.settings, prior=self.network.settings, own_weight=self.own_weight
         )
         return insert_part(settings, network, "prior", self.network)
 
     def resolve_rules(self, plan: EvidencePlan) -> Rules:
-        """The plan's rules if nothing can be validated: with this model's thresholds."""
+        """The plan's rules with this model's thresholds, for use without held-out identities."""
         rules = replace(plan.rules, p_tau_merge=self.p_tau_merge)
         return replace(rules, p_tau=self.p_tau) if "p_tau" in plan.tune else rules
 
@@ -74,8 +75,8 @@ class PriorModel:
 def weight_of_trained(n_identities: int, n_points: int) -> float:
     """Weight of the trained network beside a prior model, in [0, 1).
 
-    It grows with the training points and with the identities; the smaller of the two counts. Many
-    points of two or three identities show little of how identities differ.
+    The smaller of two weights: one grows with the number of points, the other with the number of
+    identities. Many points of two or three identities show little of how identities differ.
     """
     by_points = n_points / (n_points + EQUAL_WEIGHT_POINTS)
     by_identities = n_identities**2 / (n_identities**2 + EQUAL_WEIGHT_IDENTITIES**2)
@@ -88,7 +89,7 @@ def is_worth_using(own_weight: float) -> bool:
 
 
 def warn_unused_prior(asked: str | Path, n_identities: int, n_points: int) -> None:
-    """Warn that a prior model that the user named is not used. The default is left out silently."""
+    """Warn that a prior model that the user named is not used. No warning for the default."""
     own_weight = weight_of_trained(n_identities, n_points)
     if asked in ("auto", "none") or is_worth_using(own_weight):
         return
@@ -102,7 +103,7 @@ def warn_unused_prior(asked: str | Path, n_identities: int, n_points: int) -> No
 
 
 def read_prior(folder: str | None, n_identities: int, n_points: int) -> PriorModel | None:
-    """The prior model in a folder, for a training set of so many identities and points.
+    """The prior model in a folder, for a training set with these numbers of identities and points.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """The recipe of the default method: labelled points in, a model out.
 
 Thresholds are chosen with a trial network that has not seen the held-out identities. The final
-network is trained on all identities at the same time.
+network is trained on all identities, in parallel with the trial network.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def learn_by_evidence(
         Identity of each, from 0.
     plan : EvidencePlan
     checkpoint_folder : Path, optional
-        Where an interrupted run leaves its progress, and takes it up again.
+        Stores the state after each epoch; an interrupted run continues from it.
     verbose : bool
         Draw progress bars (only on a terminal).
 

@@ -23,11 +23,11 @@ P_TAU_GRID = (0.35, 0.5, 0.6, 0.7, 0.8, 0.88)
 MERGE_GRID = (0.42, 0.6, 0.73)
 # Points of the largest validation set; bounds the time of a try.
 VALIDATION_POINTS = 6000
-# Probability. The p_tau for a flat score curve: the middle of what held-out identities of faces
-# and of characters score best with.
+# p_tau where the score curve is flat: the middle of the values with which held-out identities of
+# faces and of characters score best.
 DEFAULT_THRESHOLD = 0.55
-# F for a squared unit of log-odds. Penalty of a p_tau away from the default: keeps chance from
-# choosing where the score curve is nearly flat.
+# Penalty of a p_tau away from the default, as F for a squared unit of log-odds. Without it, chance
+# would choose p_tau where the score curve is nearly flat.
 _PULL = 0.02
 # Draws of each bootstrapped set: two halve the variance of a try.
 _N_DRAWS = 2
@@ -35,7 +35,7 @@ _N_DRAWS = 2
 # of sizes to come. Bootstrapped sets have more identities, vary less and weigh twice as much.
 _REAL_WEIGHTS: dict[Sizes, float] = {"all": 1.0, "singles": 0.5, "log": 0.5}
 _BOOTSTRAP_WEIGHTS: dict[Sizes, float] = {"even": 1.0, "singles": 0.5, "log": 0.5}
-# Degree of the polynomial through the tries: a cubic may fall faster on one side of its peak.
+# Degree of the polynomial through the tries: a cubic may fall faster on one side of its maximum.
 _CURVE_DEGREE = 3
 # Places at which the curve is evaluated: steps of less than 0.01 of probability.
 _CURVE_PLACES = 201
@@ -52,16 +52,16 @@ class ThresholdSearch:
     rules : Rules
         Everything but the thresholds.
     seed : int
-        Of the sets that are made of the labelled ones.
+        Seed of the sets that are made from the labelled ones.
     device : str
     most_points : int
-        Of a set.
+        Points of the largest validation set.
     extra_sets : sequence of Episode
         More labelled sets, used as they are.
     watch : callable (items) -> iterator
         Receives the sets of each try, and may raise to end the search.
     bootstrap : type
-        Makes new identities of those sets.
+        Makes new identities from those of `held_out`.
     """
 
     def __init__(
@@ -132,15 +132,15 @@ def find_peak(
     """The p_tau at which a smooth curve through the tries is highest.
 
     The curve is a cubic in the log-odds, less ``pull * (log-odds - those of default)^2``. A cubic
-    does not follow one wrong merge that moves the score of one try. The pull decides where the
-    curve is nearly flat.
+    does not follow one wrong merge that changes the score of one try. Where the curve is nearly
+    flat, the penalty moves the result towards `default`.
 
     Parameters
     ----------
     rows : list of dict
         Tries, as `ThresholdSearch.try_rules` gives them, at more than three values of p_tau.
     pull : float
-        F for a squared unit of log-odds.
+        Penalty of a p_tau away from `default`, as F for a squared unit of log-odds.
     default : float
         The p_tau that the curve is pulled towards.
 

@@ -120,7 +120,7 @@ def encode_map(explorer: Explorer) -> bytes:
     """Encode the whole map: six columns with 4 bytes an entry, one after the other.
 
     Row, cluster and level are little-endian int32; x, y and confidence are float32. The order is
-    that of `map_columns`.
+    that of `build_map_columns`.
     """
     kinds = ("<i4", "<f4", "<f4", "<i4", "<i4", "<f4")
     columns = zip(build_map_columns(explorer), kinds, strict=True)
