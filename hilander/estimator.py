@@ -231,7 +231,9 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         hierarchy : Hierarchy of n_samples points
         """
         steps = self.walk(X, k=k, p_tau=p_tau, decoder=decoder, graph=graph, memory=memory)
-        return Hierarchy.of_steps(steps, keep_last=self.rules_.as_released)
+        return Hierarchy.of_steps(
+            steps, keep_last=self.rules_.as_released, keep_graph=memory is None
+        )
 
     def walk(
         self,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -17,6 +16,14 @@ import numpy.typing as npt
 from hilander.arrays.rows import BoolArray, FloatArray, IntArray
 from hilander.errors import LevelError, SettingError
 from hilander.hierarchy.levels import LevelStep
+from hilander.hierarchy.merge_tree import (
+    LevelLinks,
+    MergeTree,
+    build_merge_tree,
+    drop_small,
+)
+
+ReadGraph = Callable[[], tuple[IntArray, FloatArray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +92,12 @@ class Hierarchy:
     ----------
     levels : sequence of Level
         At least one; the nodes of each are the clusters of the one before.
+    read_graph : callable () -> (neighbours, linkage), optional
+        Gives the graph of the points and the linkage of its edges, both of shape (n_points, k). The
+        merge tree is built from it when it is first used.
     """
 
-    def __init__(self, levels: Sequence[Level]) -> None:
+    def __init__(self, levels: Sequence[Level], read_graph: ReadGraph | None = None) -> None:
         if not levels:
             raise LevelError("a hierarchy needs at least one level, got none")
         for number, (lower, upper) in enumerate(pairwise(levels)):
@@ -97,9 +107,12 @@ class Hierarchy:
                     f"merges {upper.n_nodes} nodes; the levels are not of one hierarchy"
                 )
         self.levels = tuple(levels)
+        self._read_graph = read_graph
 
     @classmethod
-    def of_steps(cls, steps: Iterable[LevelStep], *, keep_last: bool = False) -> Hierarchy:
+    def of_steps(
+        cls, steps: Iterable[LevelStep], *, keep_last: bool = False, keep_graph: bool = False
+    ) -> Hierarchy:
         """Collect the level loop's steps.
 
         Parameters
@@ -107,12 +120,21 @@ class Hierarchy:
         steps : iterable of LevelStep
         keep_last : bool
             Keep the last level even if it merged nothing (as the released code does).
+        keep_graph : bool
+            Keep the scored graph of the points in memory, for the merge tree.
         """
+        graphs: list[tuple[IntArray, FloatArray]] = []
+
+        def collect(step: LevelStep) -> Level:
+            if keep_graph and not graphs:
+                graphs.append((step.graph.neighbours, step.scores.linkage))
+            return Level.of_step(step)
+
         # `map` holds no step while the next one is computed; a loop variable would.
-        levels = list(map(Level.of_step, steps))
+        levels = list(map(collect, steps))
         if len(levels) > 1 and levels[-1].n_clusters == levels[-1].n_nodes and not keep_last:
             levels.pop()
-        return cls(levels)
+        return cls(levels, (lambda: graphs[0]) if graphs else None)
 
     def __repr__(self) -> str:
         sizes = " -> ".join(f"{level.n_clusters:,}" for level in self.levels)
@@ -177,37 +199,70 @@ class Hierarchy:
             raise LevelError(f"level {number} is the last of {self.n_levels}; nothing follows it")
         return self.levels[number + 1].labels
 
-    def cut(self, *, level: int | None = None, n_clusters: int | None = None) -> IntArray:
-        """One partition: that of a level, or of the level nearest to a number of clusters.
+    @cached_property
+    def tree(self) -> MergeTree:
+        """The merge tree over all points, see `hilander.hierarchy.merge_tree`.
+
+        Raises
+        ------
+        SettingError
+            When the scored graph of the points was not kept.
+        """
+        if self._read_graph is None:
+            raise SettingError(
+                "this hierarchy was made without its graph, so it has no merge tree; take it from "
+                "HiLander.cluster without a memory limit, or load a run that `hilander cluster` "
+                "wrote"
+            )
+        neighbours, linkage = self._read_graph()
+        return build_merge_tree(neighbours, linkage, list(self._links()))
+
+    def cut(
+        self,
+        *,
+        level: int | None = None,
+        p: float | None = None,
+        n_clusters: int | None = None,
+        min_size: int = 1,
+    ) -> IntArray:
+        """One partition: of a level, or of the merge tree at a probability or into a number.
 
         Parameters
         ----------
         level : int, optional
+            The partition of that level. Without `level`, `p` and `n_clusters` it is the last.
+        p : float, optional
+            Merges of at least this height, in [0, 1]; 0.5 is the last level's partition, more is
+            finer, less is broader.
         n_clusters : int, optional
-            The level whose number of clusters is nearest is taken; of two equally near the finer.
-            It warns if that level has another number.
+            Exactly so many clusters. A hierarchy without its graph has no merge tree; it gives the
+            level of that number of clusters, if there is one.
+        min_size : int
+            Points of smaller clusters get the label -1 (noise).
 
         Returns
         -------
-        labels : ndarray of shape (n_points,)
+        labels : ndarray of shape (n_points,), ints from 0; -1 for noise
         """
-        if (level is None) == (n_clusters is None):
-            raise SettingError("cut needs exactly one of level=… and n_clusters=…")
-        if level is not None:
-            return self.labels(level)
-        wanted: Any = n_clusters
-        if not isinstance(wanted, Integral) or wanted < 1:
-            raise SettingError(f"n_clusters={n_clusters!r} must be a whole number >= 1")
-        distance = [abs(one.n_clusters - int(wanted)) for one in self.levels]
-        nearest = int(np.argmin(distance))
-        if distance[nearest]:
-            given = [self.n_clusters(number) for number in range(self.n_levels)]
-            warnings.warn(
-                f"no level has {n_clusters} clusters; this is level {nearest}, which has "
-                f"{given[nearest]}. The levels have {', '.join(map(str, given))}.",
-                stacklevel=2,
-            )
-        return self.labels(nearest)
+        if sum(one is not None for one in (level, p, n_clusters)) > 1:
+            raise SettingError("cut takes only one of level=…, p=… and n_clusters=…")
+        for name, count in (("n_clusters", n_clusters), ("min_size", min_size)):
+            wanted: Any = count
+            if count is not None and (not isinstance(wanted, Integral) or wanted < 1):
+                raise SettingError(f"{name}={count!r} must be a whole number >= 1")
+        if p is not None:
+            labels = self.tree.cut(p)
+        elif n_clusters is not None:
+            labels = self._cut_into(int(n_clusters))
+        else:
+            labels = self.labels(-1 if level is None else level)
+        return drop_small(labels, min_size)
+
+    def _cut_into(self, n_clusters: int) -> IntArray:
+        counts = [level.n_clusters for level in self.levels]
+        if self._read_graph is None and n_clusters in counts:
+            return self.labels(counts.index(n_clusters))
+        return self.tree.cut_into(n_clusters)
 
     @cached_property
     def confidence(self) -> FloatArray:
@@ -259,11 +314,43 @@ class Hierarchy:
 
         return to_json_text(self, path)
 
-    def to_newick(self, path: str | Path | None = None, ids: npt.ArrayLike | None = None) -> str:
-        """Give the tree of clusters in Newick form, and write it if a path is given."""
+    def to_newick(
+        self,
+        path: str | Path | None = None,
+        ids: npt.ArrayLike | None = None,
+        *,
+        heights: bool = False,
+    ) -> str:
+        """Give the tree of clusters in Newick form, and write it if a path is given.
+
+        Parameters
+        ----------
+        path : path, optional
+        ids : array-like of shape (n_points,), optional
+            Names of the leaves.
+        heights : bool
+            Write the merge tree, with branch lengths that are differences of height, in place of
+            the tree of levels, in which every branch has length 1.
+        """
         from hilander.hierarchy.export import to_newick_text
 
-        return to_newick_text(self, path, ids)
+        return to_newick_text(self, path, ids, heights=heights)
+
+    def to_scipy_linkage(self) -> npt.NDArray[np.float64]:
+        """The merge tree as `scipy.cluster.hierarchy` reads it, shape (n_points - 1, 4).
+
+        The distance of a merge is one minus its height.
+        """
+        return self.tree.to_scipy_linkage()
+
+    def to_networkx(self) -> Any:
+        """The merge tree as a `networkx.DiGraph` from parents to children.
+
+        Nodes are numbered as in `MergeTree`; each has `size`, each merge has `height`.
+        """
+        from hilander.hierarchy.export import to_networkx_graph
+
+        return to_networkx_graph(self.tree)
 
     def save(self, folder: str | Path, ids: npt.ArrayLike | None = None) -> Path:
         """Write a run folder: the hierarchy itself and `clusters.parquet`, one row a point."""
@@ -277,6 +364,14 @@ class Hierarchy:
         from hilander.hierarchy.storage import load_hierarchy
 
         return load_hierarchy(folder)
+
+    def _links(self) -> Iterator[LevelLinks]:
+        points = np.arange(self.n_points)  # the peak point of each node of the level
+        for level, labels in zip(self.levels, self._point_labels, strict=True):
+            linked = np.flatnonzero(~np.isnan(level.linkage))
+            ends = points[linked], points[level.parent[linked]]
+            yield LevelLinks(labels, *ends, level.linkage[linked])
+            points = points[level.peaks]
 
     @cached_property
     def _point_labels(self) -> list[IntArray]:

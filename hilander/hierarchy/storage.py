@@ -15,7 +15,8 @@ from hilander.hierarchy.run_extras import GRAPH_FILE
 from hilander.io.writing import check_folder_kind, folder_writer
 
 if TYPE_CHECKING:
-    from hilander.hierarchy.hierarchy import Hierarchy
+    from hilander.arrays.rows import FloatArray, IntArray
+    from hilander.hierarchy.hierarchy import Hierarchy, ReadGraph
     from hilander.hierarchy.levels import LevelStep
 
 HIERARCHY_FILE = "hierarchy.npz"
@@ -100,7 +101,7 @@ def load_hierarchy(folder: str | Path) -> Hierarchy:
                 )
                 for number in range(int(arrays["n_levels"]))
             ]
-        return Hierarchy(levels)
+        return Hierarchy(levels, _graph_reader(Path(folder)))
     except FileNotFoundError:
         message = f"{folder} holds no {HIERARCHY_FILE}; run `hilander cluster` again"
         raise FileFormatError(message) from None
@@ -109,3 +110,15 @@ def load_hierarchy(folder: str | Path) -> Hierarchy:
             f"{path} is damaged ({error or type(error).__name__}); run `hilander cluster` again"
         )
         raise FileFormatError(message) from error
+
+
+def _graph_reader(folder: Path) -> ReadGraph | None:
+    """Reads the scored graph of a run when it is needed; None where the run has none."""
+    if not (folder / GRAPH_FILE).is_file():
+        return None
+
+    def read() -> tuple[IntArray, FloatArray]:
+        graph, scores = load_scored_graph(folder)
+        return graph.neighbours, scores.linkage
+
+    return read

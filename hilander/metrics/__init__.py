@@ -3,6 +3,7 @@
 Plots are in :mod:`hilander.metrics.plots`, which needs matplotlib only once it draws.
 """
 
+from hilander.metrics.dendrogram import dendrogram_purity
 from hilander.metrics.examples import largest_clusters, worst_mistakes
 from hilander.metrics.report import Scores, format_scores, score_clustering, score_levels
 from hilander.metrics.scores import (
@@ -24,6 +25,7 @@ __all__ = [
     "ari",
     "bcubed_f",
     "bcubed_scores",
+    "dendrogram_purity",
     "format_scores",
     "largest_clusters",
     "n_clusters",

@@ -139,33 +139,16 @@ def test_cut_by_level_is_that_level(by_hand):
 
 
 @pytest.mark.parametrize("wanted", [2, 3])
-def test_cut_by_number_takes_the_level_of_that_number(by_hand, wanted):
+def test_without_a_graph_a_cut_by_number_is_the_level_of_that_number(by_hand, wanted):
     assert len(np.unique(by_hand.cut(n_clusters=wanted))) == wanted
+    with pytest.raises(SettingError, match="made without its graph"):
+        by_hand.cut(n_clusters=5)
 
 
-@pytest.mark.parametrize(("wanted", "given", "level"), [(1, 2, 1), (100, 3, 0)])
-def test_cut_by_a_number_that_no_level_has_takes_the_nearest_and_warns(
-    by_hand, wanted, given, level
-):
-    said = f"no level has {wanted} clusters; this is level {level}, which has {given}.*3, 2"
-    with pytest.warns(UserWarning, match=said):
-        found = by_hand.cut(n_clusters=wanted)
-    assert len(np.unique(found)) == given
-
-
-def test_cut_takes_the_finer_of_two_levels_equally_near():
-    first = level([0, 1, 2, 3, 3], [NAN, NAN, NAN, NAN, 0.9])
-    second = level([0, 0, 0, 3], [NAN, 0.9, 0.9, NAN])
-    both = Hierarchy([first, second])
-    assert (both.n_clusters(0), both.n_clusters(1)) == (4, 2)
-    with pytest.warns(UserWarning, match="no level has 3 clusters; this is level 0, which has 4"):
-        assert len(np.unique(both.cut(n_clusters=3))) == 4
-
-
-@pytest.mark.parametrize("arguments", [{}, {"level": 0, "n_clusters": 2}])
-def test_cut_wants_exactly_one_way_to_cut(by_hand, arguments):
-    with pytest.raises(SettingError, match="exactly one"):
-        by_hand.cut(**arguments)
+def test_cut_takes_only_one_way_to_cut(by_hand):
+    np.testing.assert_array_equal(by_hand.cut(), by_hand.labels(-1))
+    with pytest.raises(SettingError, match="only one"):
+        by_hand.cut(level=0, n_clusters=2)
 
 
 def test_cut_into_no_clusters_is_refused(by_hand):
