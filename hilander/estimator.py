@@ -100,8 +100,7 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
     ----------
     model_ : Model
         The trained model as one value.
-    network_, rules_, preparation_, history_, summary_
-        Its parts.
+    network_, rules_, preparation_, history_, summary_ : parts of `model_`
     hierarchy_, labels_ : Hierarchy, ndarray of shape (n_samples,)
         The training embeddings, clustered by the trained model.
     n_features_in_ : int
@@ -231,9 +230,8 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         hierarchy : Hierarchy of n_samples points
         """
         steps = self.walk(X, k=k, p_tau=p_tau, decoder=decoder, graph=graph, memory=memory)
-        return Hierarchy.of_steps(
-            steps, keep_last=self.rules_.as_released, keep_graph=memory is None
-        )
+        as_released = self.rules_.as_released
+        return Hierarchy.of_steps(steps, keep_last=as_released, keep_graph=memory is None)
 
     def walk(
         self,

@@ -24,7 +24,7 @@ def test_every_tree_of_easy_identities_is_nearly_pure(method):
     X, y = make_identities(n_identities=12, size=8, dim=24, spread=0.3, seed=0)
     children = dendrograms.METHODS[method](X, X)
     assert children.shape[1] == 2
-    assert dendrogram_purity(y, children) > 0.98
+    assert dendrogram_purity(y, children) > 0.95
 
 
 def test_the_table_of_the_page_is_drawn_from_its_rows():
