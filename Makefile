@@ -41,6 +41,7 @@ figures: $(READY) ## Draw the diagrams and option tables of the documentation fr
 	$(BIN)/python docs/figures/path_of_a_row.py
 	$(BIN)/python docs/figures/options.py
 	$(BIN)/python docs/figures/edge_features.py
+	$(BIN)/python docs/figures/constants.py
 
 check: lint docs test ## Everything CI runs.
 

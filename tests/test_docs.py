@@ -156,6 +156,13 @@ def test_the_path_of_a_row_is_that_of_the_code():
         assert read(path) == text, f"{path.name} differs from the code: {GENERATED}"
 
 
+def test_the_table_of_hand_set_numbers_is_that_of_the_code_and_each_has_a_meaning():
+    script = runpy.run_path(str(FIGURES / "constants.py"))
+    page = script["describe_constants"]()
+    assert read(script["TARGET"]) == page, f"constants.md differs from the code: {GENERATED}"
+    assert not [line for line in page.splitlines() if line.endswith("|  |")]
+
+
 def test_the_page_of_faithful_learning_is_drawn_from_its_rows():
     from benchmarks.faithful import PAGE, ROWS, render
     from benchmarks.rows import read_rows
