@@ -1,6 +1,7 @@
 """Rules of the code that import-linter cannot check: lengths, asserts, torch, public names."""
 
 import ast
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,9 @@ PACKAGE = Path(hilander.__file__).parent
 TREES = {path: ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
 # Packages of networks; the command line records the version of torch.
 TORCH_PACKAGES = {"linkage", "learning", "training", "comparison", "cli"}
+TESTS = Path(__file__).parent
+# Test file of each module that has no mirrored one.
+COVERED_BY = json.loads((TESTS / "covered_by.json").read_text("utf-8"))
 MOST_LINES = 400
 LONGEST_BODY = 60
 
@@ -102,3 +106,15 @@ def test_public_names_are_those_promised():
 
     for metric in (pairwise_f, bcubed_f, nmi):
         assert metric([0, 0, 1], ["a", "a", "b"]) == 1.0
+
+
+def test_every_module_has_a_mirrored_test_file_or_a_named_one():
+    modules = {name_of(path) for path in TREES if path.name != "__init__.py"}
+    mirrored = {
+        name
+        for name in modules
+        if (TESTS / Path(name).with_name(f"test_{Path(name).name}")).is_file()
+    }
+    assert sorted(modules - mirrored) == sorted(COVERED_BY)
+    root = TESTS.parent
+    assert not [test for test in COVERED_BY.values() if not (root / test).is_file()]
