@@ -86,7 +86,9 @@ def run(args: argparse.Namespace) -> int:
     from hilander.explorer.api.safety import make_guard
 
     if not args.folder.exists():
-        raise MissingFileError(f"{args.folder} does not exist, expected a run folder; check the path")
+        raise MissingFileError(
+            f"{args.folder} does not exist, expected a run folder; check the path"
+        )
     if args.port is not None and not 0 <= args.port < 65536:
         raise SettingError(f"--port {args.port} is not a port; use 0 to 65535")
     guard = make_guard(args.host, args.token or os.environ.get(TOKEN_VARIABLE), args.allow_host)

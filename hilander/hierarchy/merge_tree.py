@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from hilander.arrays.rows import BoolArray, FloatArray, IntArray
 from hilander.errors import SettingError
 from hilander.graph.edges import logit_of
+from hilander.hierarchy.decoding.contraction import find_dominant, number_by_appearance
 
 # In a round, an edge is merged if its strength is the highest of one end and at least this share of
 # the highest of the other. At 1 a large cluster would absorb one point a round.
@@ -94,11 +95,7 @@ class MergeTree:
         # Each child belongs to the cluster of its parent; parents come later, so go backwards.
         for merge in range(n_merges - 1, -1, -1):
             top[self.children[merge]] = top[self.n_points + merge]
-        root = top[: self.n_points]
-        _, first, labels = np.unique(root, return_index=True, return_inverse=True)
-        rank = np.empty(len(first), dtype=np.int64)
-        rank[np.argsort(first)] = np.arange(len(first))
-        return rank[labels]
+        return number_by_appearance(top[: self.n_points])
 
     def completed(self) -> MergeTree:
         """The tree with its connected components joined at height 0, the smallest first."""
@@ -308,7 +305,10 @@ class _Growing:
         n_nodes = len(self.node)
         smaller = np.minimum(self.size[edges.low], self.size[edges.high])
         strength = edges.total / (self.k * smaller)
-        chosen = _find_dominant(edges, strength, n_nodes)
+        # An edge of linkage 0 is still an edge, so its weight is above 0.
+        weight = strength + np.finfo(np.float64).tiny
+        ends = edges.low, edges.high
+        chosen = np.flatnonzero(find_dominant(*ends, weight, n_nodes, _DOMINANT_SHARE))
         order = chosen[np.argsort(-strength[chosen], kind="stable")]
         height = _estimate_height(edges, self.k * smaller, is_recommended)
         ends = edges.low[order], edges.high[order]
@@ -352,21 +352,6 @@ class _Growing:
         number = np.arange(self.n_points + len(height))
         number[self.n_points + order] = self.n_points + np.arange(len(height))
         return MergeTree(self.n_points, number[children[order]], height[order])
-
-
-def _find_dominant(
-    edges: _Edges, strength: npt.NDArray[np.float64], n_nodes: int
-) -> npt.NDArray[np.int64]:
-    """Edges that are the strongest of one end and nearly so of the other, as indices."""
-    best = np.zeros(n_nodes)
-    np.maximum.at(best, edges.low, strength)
-    np.maximum.at(best, edges.high, strength)
-    higher = np.maximum(best[edges.low], best[edges.high])
-    lower = np.minimum(best[edges.low], best[edges.high])
-    chosen: npt.NDArray[np.int64] = np.flatnonzero(
-        (strength >= lower) & (strength >= _DOMINANT_SHARE * higher)
-    )
-    return chosen
 
 
 def _estimate_height(

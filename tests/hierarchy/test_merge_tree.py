@@ -165,6 +165,14 @@ def test_unconnected_points_stay_apart_until_a_number_is_asked_for():
     assert tree.completed().height[-1] == 0
 
 
+def test_edges_of_linkage_zero_join_points_last():
+    neighbours = np.array([[1], [0], [3], [0]])
+    linkage = np.array([[0.9], [0.9], [0.0], [0.0]], dtype=np.float32)
+    tree = build_merge_tree(neighbours, linkage, [level_of([0, 0, 1, 2])])
+    assert tree.n_merges == 3
+    assert tree.cut(0.5).tolist() == [0, 0, 1, 2]
+
+
 def test_a_fitted_model_and_a_stored_run_have_the_same_tree(tmp_path):
     from hilander.cli.main import main
 
