@@ -26,7 +26,7 @@ from hilander.hierarchy.decoding.contraction import find_dominant, number_by_app
 _DOMINANT_SHARE = 0.9
 # Height of a merge: logit(h) = a * logit(mean linkage of its edges) + b * log(coverage) + c. Fitted
 # by logistic regression, over merges of five real training sets and three face-like sets, to
-# whether both sides have the same majority identity.
+# whether both sides have the same majority identity. No rows of that fit are stored.
 _LINKAGE_WEIGHT, _COVERAGE_WEIGHT, _OFFSET = 0.85, 1.07, 2.65
 # Height that separates the merges inside the final partition from those above it.
 RECOMMENDED = 0.5
