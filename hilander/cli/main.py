@@ -1,17 +1,20 @@
 """The command line: builds the parsers, runs one command, turns errors into exit codes.
 
 Exit codes: 0 success, 1 a defect of the program, 2 wrong input or an output that cannot be written,
-130 stopped by Ctrl-C.
+130 stopped by Ctrl-C, 143 stopped by SIGTERM.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Sequence
-from types import ModuleType
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
 from hilander import __version__
@@ -33,7 +36,11 @@ from hilander.errors import HiLanderError
 COMMANDS: tuple[ModuleType, ...] = (
     train, cluster, score, doubts, compare, explore, report, info, convert, demo
 )  # fmt: skip
-EXIT_DEFECT, EXIT_WRONG, EXIT_STOPPED = 1, 2, 130
+EXIT_DEFECT, EXIT_WRONG, EXIT_STOPPED, EXIT_TERMINATED = 1, 2, 130, 143
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM was received. What handles Ctrl-C handles it too: work is kept, files are closed."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -84,15 +91,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as end:  # argparse exits by this, after --help too
         return end.code if isinstance(end.code, int) else EXIT_WRONG
     try:
-        with warnings.catch_warnings():
+        with raise_on_sigterm(), warnings.catch_warnings():
             warnings.showwarning = _ignore if getattr(args, "quiet", False) else _print_warning
             rename_old_names(args)
             code: int = args.run(args)
         sys.stdout.flush()
         return code
-    except KeyboardInterrupt:
-        _print_error("stopped", "hilander")
-        return EXIT_STOPPED
+    except KeyboardInterrupt as stop:
+        _print_error(str(stop) or "stopped", "hilander")
+        return EXIT_TERMINATED if isinstance(stop, Terminated) else EXIT_STOPPED
     except BrokenPipeError:
         # The reader, such as `head`, stopped reading. Python would print an error when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -101,6 +108,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if args.debug:
             raise
         return _explain(error)
+
+
+@contextmanager
+def raise_on_sigterm() -> Iterator[None]:
+    """Raise `Terminated` when SIGTERM arrives; the former handler is put back at the end."""
+    if threading.current_thread() is not threading.main_thread():  # Python forbids handlers there
+        yield
+        return
+    former = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
+def _terminate(_: int, __: FrameType | None) -> NoReturn:
+    raise Terminated
 
 
 def _explain(error: Exception) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +22,6 @@ from hilander.io.writing import check_output_folder
 
 if TYPE_CHECKING:
     from hilander.estimator import HiLander
-
-EXIT_STOPPED = 130
 
 
 def add_parser(subparsers: Any) -> None:
@@ -67,10 +64,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         model.fit(file.features, labels, checkpoint=checkpoint.create())
         model.save(args.output)
-    except KeyboardInterrupt:
-        print(f"hilander: {describe_stop(checkpoint)}", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        message = describe_stop(checkpoint)
         checkpoint.remove_if_unused()
-        return EXIT_STOPPED
+        raise type(stop)(message) from None
     except HiLanderError:
         checkpoint.remove_if_unused()
         raise

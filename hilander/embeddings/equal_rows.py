@@ -234,8 +234,10 @@ def _hash_rows(features: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     factors = rng.integers(2**63, size=features.shape[1], dtype=np.uint64) * np.uint64(2)
     factors += np.uint64(1)
     codes = np.empty(len(features), dtype=np.uint64)
-    bits = _BITS[features.dtype.itemsize]
+    bits = _BITS.get(features.dtype.itemsize)
     for rows in row_blocks(len(features), 16 * features.shape[1]):  # 64-bit numbers take more room
         block = np.ascontiguousarray(features[rows]) + features.dtype.type(0)  # -0.0 becomes 0.0
-        codes[rows] = block.view(bits).astype(np.uint64) @ factors
+        if bits is None:  # 8-bit numbers, booleans and long doubles
+            block = block.astype(np.float64)
+        codes[rows] = block.view(bits or np.uint64).astype(np.uint64) @ factors
     return codes

@@ -300,6 +300,10 @@ def _existing(path: str | Path, suffixes: Sequence[str]) -> Path:
         raise FileFormatError(f"{source} is a folder, expected a file; name a file inside it")
     if not source.exists():
         raise MissingFileError(f"{source} does not exist, expected a file; check the path")
+    if not source.is_file():  # reading a pipe would wait for a writer
+        raise FileFormatError(
+            f"{source} is a pipe or a device, expected a file; write its content to a file first"
+        )
     if source.suffix.lower() not in suffixes:
         raise FileFormatError(f"{source} {_unknown(source.suffix, suffixes)}")
     return source

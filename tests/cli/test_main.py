@@ -521,6 +521,20 @@ def test_training_stopped_by_ctrl_c_resumes_to_the_same_weights(files):
     assert weights[0] == weights[1]
 
 
+def test_sigterm_keeps_the_work_as_ctrl_c_does_and_gives_143(files, monkeypatch, capsys):
+    from hilander.learning import loop
+
+    def terminate(*_):
+        signal.raise_signal(signal.SIGTERM)
+
+    former = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(loop, "train_epoch", terminate)
+    assert main(train_command(files, "ended")) == 143
+    assert "stopped" in capsys.readouterr().err
+    assert not (files / "ended").exists()
+    assert signal.getsignal(signal.SIGTERM) is former
+
+
 def test_a_resumed_training_does_only_the_missing_epochs(files, monkeypatch):
     from hilander.learning import loop
 

@@ -42,6 +42,19 @@ def test_a_group_has_all_equal_rows_and_no_others(dtype):
         np.testing.assert_array_equal(equal.is_repeated[members], members != first)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int64, np.longdouble])
+def test_equal_rows_of_any_type_of_number_are_found(dtype):
+    distinct = np.random.default_rng(0).integers(100, size=(40, 12)).astype(dtype)
+    equal = find_equal_rows(np.concatenate([distinct, distinct[:5]]))
+    np.testing.assert_array_equal(equal.group[40:], np.arange(5))
+    assert len(equal.first) == 40
+
+
+def test_equal_rows_of_booleans_are_found():
+    equal = find_equal_rows(np.array([[True, False], [False, True], [True, False]]))
+    np.testing.assert_array_equal(equal.group, [0, 1, 0])
+
+
 def test_distinct_rows_give_none():
     assert find_equal_rows(make_identities(seed=1)[0]) is None
 

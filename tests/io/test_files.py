@@ -167,6 +167,13 @@ def test_a_path_that_is_not_a_file_is_refused(tmp_path, read):
         read(tmp_path / "a")
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_refused_instead_of_waiting_for_a_writer(tmp_path):
+    os.mkfifo(tmp_path / "pipe.npy")
+    with pytest.raises(FileFormatError, match="is a pipe or a device, expected a file"):
+        read_embeddings(tmp_path / "pipe.npy")
+
+
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".parquet"])
 def test_truncated_files_and_other_formats_are_refused_in_one_line(
     tmp_path, features, labels, suffix
