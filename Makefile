@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint docs figures check bench bench-scale clean
+.PHONY: help install demo test lint docs figures check bench bench-quality bench-scale clean
 
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -60,6 +60,11 @@ bench: $(READY) ## Measure, append rows to benchmarks/results/, and render the t
 	$(BIN)/python -m benchmarks.quality render
 	$(BIN)/python -m benchmarks.figures
 	$(BIN)/python -m benchmarks.render
+
+bench-quality: $(READY) ## Measure quality on all kinds of sets, and render the page (about two hours).
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,rivals,infomap]'
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.wide run
+	$(BIN)/python -m benchmarks.wide render
 
 bench-scale: $(READY) ## Measure how time and memory grow, up to 5.2 M points (hours).
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,rivals]'

@@ -20,6 +20,11 @@ SHARED = {
     "omniglot": ("omniglot-train.npz", "omniglot-test.npz"),
     "flowers": ("flowers-train.npz", "flowers-test.npz"),
 }
+# Those of the wide suite: text and objects filmed from all sides are added.
+WIDE = SHARED | {
+    "clinc150": ("clinc150-use-train.npz", "clinc150-use-test.npz"),
+    "fruits360": ("fruits360-efl0-train.npz", "fruits360-efl0-test.npz"),
+}
 # Train and test presets of the face-like sets, as the paper pairs them.
 FACE_LIKE = {
     "hannah": ("trillionpairs", "hannah"),
@@ -36,16 +41,17 @@ def load_pair(name: str) -> Pair:
     Parameters
     ----------
     name : str
-        ``faces``, ``omniglot`` or ``flowers`` (shared files); ``glyphs``; ``face-like/hannah@0.02``
-        (a preset at a scale); or ``TRAIN -> TEST`` with two paths of .npz, .parquet or .pkl files.
+        ``faces``, ``omniglot``, ``flowers``, ``clinc150`` or ``fruits360`` (shared files);
+        ``glyphs``; ``face-like/hannah@0.02`` (a preset at a scale); or ``TRAIN -> TEST`` with two
+        paths of .npz, .parquet or .pkl files.
 
     Returns
     -------
     pair : Pair
         Its name is `name`.
     """
-    if name in SHARED:
-        train, test = (find_data() / file for file in SHARED[name])
+    if name in WIDE:
+        train, test = (find_data() / file for file in WIDE[name])
         return prepare_pair(name, _read(train), _read(test))
     if name == "glyphs":
         return prepare_pair(name, *_make_glyphs())
@@ -54,7 +60,7 @@ def load_pair(name: str) -> Pair:
     if "->" in name:
         train_name, test_name = (part.strip() for part in name.split("->"))
         return prepare_pair(name, _read(Path(train_name)), _read(Path(test_name)))
-    known = [*SHARED, "glyphs", *(f"face-like/{preset}@SCALE" for preset in FACE_LIKE)]
+    known = [*WIDE, "glyphs", *(f"face-like/{preset}@SCALE" for preset in FACE_LIKE)]
     raise SettingError(
         f"data set {name!r} is not known; use one of {', '.join(known)}, or 'TRAIN -> TEST'"
     )
@@ -64,9 +70,9 @@ def load_labelled(name: str) -> Labelled:
     """Features and labels of the training part of a shared pair or of the glyphs, unprepared."""
     if name == "glyphs":
         return _make_glyphs()[0]
-    if name not in SHARED:
-        raise SettingError(f"data set {name!r} is not known; use {', '.join(SHARED)} or glyphs")
-    return _read(find_data() / SHARED[name][0])
+    if name not in WIDE:
+        raise SettingError(f"data set {name!r} is not known; use {', '.join(WIDE)} or glyphs")
+    return _read(find_data() / WIDE[name][0])
 
 
 def _read(path: Path) -> Labelled:

@@ -203,9 +203,14 @@ def find_draw(left_out: str | None, draw: int) -> Path:
     return folder
 
 
+def locate_pretrained(left_out: str, hand: int = 0) -> Path:
+    """Folder of a model trained without one domain, whether it exists or not."""
+    return KEPT / f"without-{left_out}-{hand}"
+
+
 def find_pretrained(left_out: str, hand: int = 0) -> Path:
     """Folder of a model trained without one domain. It is made if the folder is missing."""
-    folder = KEPT / f"without-{left_out}-{hand}"
+    folder = locate_pretrained(left_out, hand)
     if not folder.is_dir():
         make_pretrained(left_out, hand).save(folder)
     return folder

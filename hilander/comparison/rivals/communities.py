@@ -62,7 +62,7 @@ INFOMAP = Rival(
     family="today",
     cluster=cluster_by_infomap,
     axes=(
-        Axis("k", (5, 10, 20)),
+        Axis("k", (5, 10, 20, 40)),
         Axis("cosine", (0.0, 0.3, 0.45, 0.6, 0.75), refine=True),
     ),
     varies=True,
@@ -76,7 +76,7 @@ LEIDEN = Rival(
     cluster=cluster_by_leiden,
     axes=(
         Axis("k", (5, 10, 20)),
-        Axis("log_resolution", (0.0, 0.7, 1.4, 2.1, 2.8), refine=True),
+        Axis("log_resolution", (-0.7, 0.0, 0.7, 1.4, 2.1, 2.8), refine=True),
     ),
     varies=True,
     memory=lambda n, d, k: 4 * n * d + 200 * n * k,

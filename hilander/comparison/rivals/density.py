@@ -112,7 +112,7 @@ H_DBSCAN = Rival(
     family="paper",
     cluster=cluster_by_hdbscan,
     axes=(
-        Axis("min_cluster_size", (2, 5, 10), refine=True),
+        Axis("min_cluster_size", (2, 5, 10, 20, 50, 100, 200), refine=True),
         Axis("min_samples", (1, 2, 5)),
     ),
     memory=lambda n, d, k: 24 * n * n,
@@ -123,7 +123,7 @@ FAST_HDBSCAN = Rival(
     family="today",
     cluster=cluster_by_fast_hdbscan,
     axes=(
-        Axis("min_cluster_size", (2, 5, 10, 20), refine=True),
+        Axis("min_cluster_size", (2, 5, 10, 20, 50, 100, 200), refine=True),
         Axis("min_samples", (1, 2, 5)),
     ),
     varies=True,

@@ -47,8 +47,8 @@ EVOC = Rival(
     family="today",
     cluster=take_layer,
     axes=(
-        Axis("noise_level", (0.0, 0.3, 0.6)),
-        Axis("base_min_cluster_size", (3, 5)),
+        Axis("noise_level", (0.0, 0.3)),
+        Axis("base_min_cluster_size", (3, 5, 20, 100)),
         Axis("layer", (0, 1, 2)),
     ),
     start=run_evoc,

@@ -11,6 +11,7 @@ from hilander.comparison.rival import Axis, Params, Problem, Rival
 from hilander.knn.search import build_knn_graph
 
 _MOST_LEVELS = 30  # each level at least halves the clusters, so 30 are enough for 1e9 points
+_TRIED_LEVELS = 16  # when tuning: all levels of up to 65,000 points
 
 
 def link_first_neighbours(first: IntArray) -> IntArray:
@@ -98,7 +99,7 @@ FINCH = Rival(
     name="FINCH",
     family="paper",
     cluster=take_finch_level,
-    axes=(Axis("level", tuple(range(8))),),
+    axes=(Axis("level", tuple(range(_TRIED_LEVELS))),),
     start=build_finch_levels,
     memory=lambda n, d, k: 16 * n * d + 24 * n * k,
 )
