@@ -84,6 +84,7 @@ def run(args: argparse.Namespace) -> int:
         ) from error
     from hilander.explorer.api.listening import bind, make_url, serve
     from hilander.explorer.api.safety import make_guard
+    from hilander.explorer.review_log.backup import Checkpoints
 
     if not args.folder.exists():
         raise MissingFileError(
@@ -104,7 +105,12 @@ def run(args: argparse.Namespace) -> int:
         if not args.no_browser and sys.stdout.isatty():
             webbrowser.open(address)
 
-    serve(create_app(explorer, guard, problem), listening, ready)
+    checkpoints = Checkpoints(explorer.store) if explorer is not None else None
+    try:
+        serve(create_app(explorer, guard, problem), listening, ready)
+    finally:
+        if checkpoints is not None:
+            checkpoints.stop()
     return 0
 
 

@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 from hilander import __version__
 from hilander.cli import (
+    backup,
     cluster,
     compare,
     convert,
@@ -34,7 +35,7 @@ from hilander.cli.old_names import rename_old_names
 from hilander.errors import HiLanderError
 
 COMMANDS: tuple[ModuleType, ...] = (
-    train, cluster, score, doubts, compare, explore, report, info, convert, demo
+    train, cluster, score, doubts, compare, explore, backup, report, info, convert, demo
 )  # fmt: skip
 EXIT_DEFECT, EXIT_WRONG, EXIT_STOPPED, EXIT_TERMINATED = 1, 2, 130, 143
 

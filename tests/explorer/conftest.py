@@ -77,13 +77,14 @@ def serve_run():
     """Serve runs until the test ends."""
     sites = []
 
-    def serve(folder):
-        sites.append(Site(folder))
+    def serve(folder, port=0):
+        sites.append(Site(folder, port))
         return sites[-1]
 
     yield serve
     for site in sites:
-        site.close()
+        if site.thread.is_alive():
+            site.close()
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ class Client:
 class Site:
     """An explorer that a thread serves."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, port=0):
         import uvicorn
 
         from hilander.explorer.api.app import create_app
@@ -58,9 +58,10 @@ class Site:
 
         self.explorer = open_explorer(folder, compare=[folder])
         self.explorer.precompute()
-        listening = bind("127.0.0.1", 0, exact=False)
+        listening = bind("127.0.0.1", port, exact=port != 0)
         listening.listen(64)
-        self.address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        self.port = listening.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self.port}/"
         config = uvicorn.Config(create_app(self.explorer, Guard()), log_level="error", ws="none")
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listening]})

@@ -48,7 +48,9 @@ class ReviewState:
     """Clusters after the actions of a log.
 
     A group is a cluster of the review. Numbers below `n_base` are clusters of the run; the review
-    gives higher numbers to new groups. A number is never used twice.
+    gives higher numbers to new groups. A number is never used twice. An action records the numbers
+    of its new groups as ``new``, so that they stay when an earlier action is undone. In a log of
+    version 0.1 they are the next free ones.
 
     Parameters
     ----------
@@ -130,8 +132,8 @@ class ReviewState:
         self._check_parts(group, parts)
         taken = np.concatenate(parts)
         rest = np.setdiff1d(self.rows_of(group), taken)
-        for part in parts:
-            self._set_rows(self._new_group(), part)
+        for number, part in zip(self._new_groups(payload, len(parts)), parts, strict=True):
+            self._set_rows(number, part)
         self._set_rows(group, rest)
 
     def _move(self, payload: dict[str, Any]) -> None:
@@ -146,7 +148,7 @@ class ReviewState:
             group: np.setdiff1d(self.rows_of(group), rows) for group in sources if group != target
         }
         kept = np.empty(0, dtype=np.int64) if target is None else self.rows_of(target)
-        number = self._new_group() if target is None else target
+        number = self._new_groups(payload, 1)[0] if target is None else target
         for group, rest in left.items():
             self._set_rows(group, rest)
             if not len(rest):
@@ -203,9 +205,17 @@ class ReviewState:
         if len(taken) >= len(self.rows_of(group)):
             raise SettingError(f"a split must leave items in cluster {group}")
 
-    def _new_group(self) -> int:
-        self.next_group += 1
-        return self.next_group - 1
+    def _new_groups(self, payload: dict[str, Any], count: int) -> list[int]:
+        """Give the numbers of new groups: those that the action recorded, or the next ones."""
+        free = range(self.next_group, self.next_group + count)
+        numbers = [int(number) for number in payload.get("new", free)]
+        for number in numbers:
+            if number < self.n_base or len(self.rows_of(number)):
+                raise SettingError(f"the number {number} of a new cluster is in use")
+        if not len(set(numbers)) == len(numbers) == count:
+            raise SettingError(f"numbers {numbers} for {count} new clusters; give one each")
+        self.next_group = max(self.next_group, *(number + 1 for number in numbers))
+        return numbers
 
     def _set_rows(self, group: int, rows: IntArray) -> None:
         self.changed[group] = rows
@@ -220,6 +230,8 @@ class ReviewState:
 def resolve_undos(events: Iterable[Event]) -> tuple[list[Event], list[Event]]:
     """Apply the undos and redos of a log.
 
+    An undo or redo names its action as ``of``. Without that, it concerns the last one.
+
     Returns
     -------
     done : list of Event
@@ -231,15 +243,27 @@ def resolve_undos(events: Iterable[Event]) -> tuple[list[Event], list[Event]]:
     undone: list[Event] = []
     for event in events:
         if event.kind == UNDO:
-            if done:
-                undone.append(done.pop())
+            _pass_on(event.payload.get("of"), done, undone)
         elif event.kind == REDO:
-            if undone:
-                done.append(undone.pop())
+            _pass_on(event.payload.get("of"), undone, done)
         else:
             done.append(event)
             undone.clear()
     return done, undone
+
+
+def _pass_on(seq: int | None, source: list[Event], target: list[Event]) -> None:
+    """Move the action of a number, or else the last one, to the end of another list."""
+    numbers = [event.seq for event in source]
+    if source:
+        target.append(source.pop(numbers.index(seq) if seq in numbers else -1))
+
+
+def count_new_groups(kind: str, payload: dict[str, Any]) -> int:
+    """Return how many new groups an action makes."""
+    if kind == "move" and payload.get("to") is None:
+        return 1
+    return len(payload.get("parts", ())) if kind in ("split", "answer") else 0
 
 
 def _pair(a: int, b: int) -> tuple[int, int]:

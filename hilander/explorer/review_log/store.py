@@ -6,6 +6,7 @@ loses no acknowledged action. The state of the review is the replay of the log.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 import threading
@@ -109,9 +110,15 @@ class ReviewStore:
                 "with --state"
             ) from error
 
+    def checkpoint(self) -> None:
+        """Copy the write-ahead log into the database, so that its one file is complete."""
+        with self._lock, contextlib.suppress(sqlite3.Error):  # another process is reading
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def close(self) -> None:
-        """Close the database."""
+        """Make the file complete, and close the database."""
         with self._lock:
+            self.checkpoint()
             self._db.close()
 
     def latest_base(self) -> Base | None:

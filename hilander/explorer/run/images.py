@@ -23,7 +23,13 @@ from hilander.io.writing import read_json, write_atomically
 # Rows whose ids are tried as paths before an image folder is refused.
 _IDS_TRIED = 100
 # Longest side of a thumbnail in pixels: twice the size that the page shows, for dense screens.
-THUMB_PIXELS = 160
+THUMB_PIXELS = 320
+# Longest side of an image that is shown alone: a full screen.
+FULL_PIXELS = 1600
+# Of a copy of an image file: the loss cannot be seen, and a photograph takes a tenth of a PNG.
+_JPEG_QUALITY = 88
+# Bytes of the hash of an image: two images of a run never share it.
+_VERSION_BYTES = 12
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 # Limits of an image file, in pixels and bytes: a hostile file must not use up the memory.
 _MOST_PIXELS = 80_000_000
@@ -36,8 +42,14 @@ class ImageSource(Protocol):
     def has(self, row: int) -> bool:
         """Return whether the item is expected to have an image."""
 
+    def version(self, row: int) -> str | None:
+        """Return a hash that changes when the image of the row changes; None without an image."""
+
     def thumbnail(self, row: int) -> bytes | None:
-        """Return a PNG, or None if the image is missing or cannot be read."""
+        """Return a PNG or JPEG, or None if the image is missing or cannot be read."""
+
+    def full_size(self, row: int) -> bytes | None:
+        """Return a PNG or JPEG of the image, at most `FULL_PIXELS` on a side."""
 
     def as_array(self) -> npt.NDArray[np.uint8] | None:
         """Return all images as one array, or None if they are not held as one."""
@@ -50,7 +62,15 @@ class NoImages:
         """Return False."""
         return False
 
+    def version(self, row: int) -> str | None:
+        """Return None."""
+        return None
+
     def thumbnail(self, row: int) -> bytes | None:
+        """Return None."""
+        return None
+
+    def full_size(self, row: int) -> bytes | None:
         """Return None."""
         return None
 
@@ -77,6 +97,17 @@ class ThumbnailArray:
     def thumbnail(self, row: int) -> bytes | None:
         """Return the image of a row as PNG."""
         return encode_png(np.asarray(self.thumbs[row])) if self.has(row) else None
+
+    def version(self, row: int) -> str | None:
+        """Return a hash of the pixels of a row."""
+        if not self.has(row):
+            return None
+        pixels = np.ascontiguousarray(self.thumbs[row])
+        return hashlib.blake2b(pixels.tobytes(), digest_size=_VERSION_BYTES).hexdigest()
+
+    def full_size(self, row: int) -> bytes | None:
+        """Return the image of a row as PNG: the run has no larger one."""
+        return self.thumbnail(row)
 
     def as_array(self) -> npt.NDArray[np.uint8] | None:
         """Return the array."""
@@ -114,16 +145,35 @@ class ImageFolder:
         inside = real.is_relative_to(self.folder)
         return real if inside and real.is_file() else None
 
-    def thumbnail(self, row: int) -> bytes | None:
-        """Return the thumbnail of a row, from the cache if it is there."""
+    def version(self, row: int) -> str | None:
+        """Return a hash of the path and of the times and size of the file.
+
+        The time of the last change of the inode is one of them: a program can keep the time of
+        the last change of the content, but not this one.
+        """
         source = self.locate(row)
         if source is None:
             return None
-        status = source.stat()
-        key = hashlib.sha256(
-            f"{source}\0{status.st_mtime_ns}\0{status.st_size}".encode(errors="surrogateescape")
-        ).hexdigest()
-        cached = self.cache / key[:2] / f"{key}.png" if self.cache is not None else None
+        try:
+            facts = source.stat()
+        except OSError:
+            return None
+        identity = f"{source}\0{facts.st_mtime_ns}\0{facts.st_ctime_ns}\0{facts.st_size}"
+        encoded = identity.encode(errors="surrogateescape")
+        return hashlib.blake2b(encoded, digest_size=_VERSION_BYTES).hexdigest()
+
+    def full_size(self, row: int) -> bytes | None:
+        """Return the image of a row, made anew each time."""
+        source = self.locate(row)
+        return None if source is None else make_thumbnail(source, FULL_PIXELS)
+
+    def thumbnail(self, row: int) -> bytes | None:
+        """Return the thumbnail of a row, from the cache if it is there."""
+        source, version = self.locate(row), self.version(row)
+        if source is None or version is None:
+            return None
+        key = f"{version}-{THUMB_PIXELS}"
+        cached = self.cache / key[:2] / f"{key}.jpg" if self.cache is not None else None
         if cached is not None and cached.is_file():
             return cached.read_bytes()
         thumbnail = make_thumbnail(source)
@@ -142,7 +192,7 @@ class ImageFolder:
 
 
 def make_thumbnail(path: Path, pixels: int = THUMB_PIXELS) -> bytes | None:
-    """Return a small PNG of an image file, or None if it cannot be decoded."""
+    """Return a JPEG of an image file, at most `pixels` on a side; None if it is no image."""
     from PIL import Image, ImageOps
 
     try:
@@ -156,7 +206,7 @@ def make_thumbnail(path: Path, pixels: int = THUMB_PIXELS) -> bytes | None:
             small = upright.convert("RGB")
             small.thumbnail((pixels, pixels))
             stream = io.BytesIO()
-            small.save(stream, "PNG")
+            small.save(stream, "JPEG", quality=_JPEG_QUALITY)
             return stream.getvalue()
     except Exception:  # Pillow's decoders raise many types on damaged files
         return None

@@ -96,6 +96,18 @@ class Run:
                 digest.update(buffer)
         return digest.hexdigest()[:32]
 
+    def image_key(self, row: int) -> str | None:
+        """Return a hash of this run, the id and the image of a row; None without an image.
+
+        A browser that keeps a picture under this key never shows it for another run, for another
+        item, or after the image has changed.
+        """
+        version = self.images.version(row) if self.images.has(row) else None
+        if version is None:
+            return None
+        text = "\0".join((self.fingerprint, self.items.id_of(row), version))
+        return hashlib.blake2b(text.encode(errors="surrogateescape"), digest_size=12).hexdigest()
+
     @cached_property
     def peak_features(self) -> tuple[IntArray, FloatArray] | None:
         """Points that are peaks of the first level, and their features, if the run has them."""

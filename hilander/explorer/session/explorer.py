@@ -18,7 +18,15 @@ from hilander.explorer.review.queue import (
     rank_doubtful_merges,
     rank_merge_candidates,
 )
-from hilander.explorer.review_log.state import REDO, UNDO, Event, ReviewState, resolve_undos
+from hilander.explorer.review.wording import describe_action
+from hilander.explorer.review_log.state import (
+    REDO,
+    UNDO,
+    Event,
+    ReviewState,
+    count_new_groups,
+    resolve_undos,
+)
 from hilander.explorer.review_log.store import Base, ReviewStore
 from hilander.explorer.run.map_layout import MapLayout, build_map
 from hilander.explorer.run.run_folder import Run
@@ -241,11 +249,7 @@ class Explorer:
         """Return the payload of an action and the review that results, before it is written."""
         review = self.review
         if kind == UNDO:
-            own = [event for event in review.done if not event.payload.get("carried")]
-            if not own:
-                raise SettingError("there is nothing to undo")
-            done, undone = review.done[:-1], [*review.undone, review.done[-1]]
-            return {"of": undone[-1].seq}, Review(self._replay(done), done=done, undone=undone)
+            return self._plan_undo(review, body.get("seq"))
         if kind == REDO:
             if not review.undone:
                 raise SettingError("there is nothing to redo")
@@ -255,9 +259,38 @@ class Explorer:
             done, undone = [*review.done, again], review.undone[:-1]
             return {"of": again.seq}, Review(state, done=done, undone=undone)
         payload = prepare_action(self.reviewed(), kind, body, self.question)
+        first = review.state.next_group
+        if count := count_new_groups(kind, payload):
+            payload["new"] = list(range(first, first + count))
+        payload["words"] = describe_action(review.state, kind, payload, self.run.items.id_of)
         state = review.state.copy()
         state.apply(Event(review.revision + 1, kind, payload))
         return payload, Review(state)
+
+    def _plan_undo(self, review: Review, seq: int | None) -> tuple[dict[str, Any], Review]:
+        """Plan to undo one action, or the last one."""
+        own = [event for event in review.done if not event.payload.get("carried")]
+        if seq is None and not own:
+            raise SettingError("there is nothing to undo")
+        wanted = own[-1] if seq is None else next((one for one in own if one.seq == seq), None)
+        if wanted is None:
+            raise SettingError(f"action {seq} is undone already or is not one of this review")
+        place = review.done.index(wanted)
+        later = review.done[place + 1 :]
+        done, undone = [*review.done[:place], *later], [*review.undone, wanted]
+        # Without recorded numbers, the new clusters of a later action would change theirs.
+        renumbers = count_new_groups(wanted.kind, wanted.payload) and any(
+            count_new_groups(one.kind, one.payload) and "new" not in one.payload for one in later
+        )
+        try:
+            if renumbers:
+                raise FileFormatError("clusters would change their numbers")
+            return {"of": wanted.seq}, Review(self._replay(done), done=done, undone=undone)
+        except FileFormatError as error:
+            raise SettingError(
+                f"this cannot be undone alone, because {len(later)} later actions build on it; "
+                "undo those first"
+            ) from error
 
     def _open_review(self) -> None:
         latest = self.store.latest_fingerprint()

@@ -11,6 +11,12 @@ from hilander.explorer.run.run_folder import Attachments, Run, open_run
 from hilander.explorer.session.explorer import Explorer
 from hilander.io.writing import write_json
 
+_STATE_NOTE = {
+    "review.sqlite": "your review; keep it",
+    "review.sqlite-wal": "its last actions while the explorer runs; `hilander backup` copies both",
+    "cache": "can be deleted",
+}
+
 
 def open_explorer(
     folder: Path,
@@ -53,4 +59,4 @@ def _write_state_note(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     note = folder / "README.json"
     if not note.exists():
-        write_json(note, {"review.sqlite": "your review; keep it", "cache": "can be deleted"})
+        write_json(note, _STATE_NOTE)

@@ -307,8 +307,30 @@ def test_only_images_inside_the_folder_are_served(make_run, tmp_path, client_of)
     (folder / "images.json").write_text(json.dumps({"folder": str(images)}))
     explorer = open_explorer(folder)
     client = client_of(create_app(explorer, Guard()))
-    assert client.get("/api/items/0/image").headers["content-type"] == "image/png"
+    assert client.get("/api/items/0/image").headers["content-type"] == "image/jpeg"
     for row in (1, 2, 3):
         check_error(client.get(f"/api/items/{row}/image"), 404, "not_found")
+    assert client.get("/api/items/0/full").headers["content-type"] == "image/jpeg"
     shutil.rmtree(images)
     check_error(client.get("/api/items/0/image"), 404, "not_found")
+
+
+def test_an_image_is_kept_under_the_key_of_its_run_and_content_alone(client, explorer):
+    key = explorer.run.image_key(3)
+    for kind in ("image", "full"):
+        kept = client.get(f"/api/items/3/{kind}?v={key}")
+        assert kept.status_code == 200
+        assert "immutable" in kept.headers["cache-control"]
+        assert client.get(f"/api/items/3/{kind}").headers["cache-control"] == "no-store"
+        other = client.get(f"/api/items/4/{kind}?v={key}")
+        check_error(other, 404, "not_found")
+        assert other.headers["cache-control"] == "no-store"
+
+
+def test_the_targets_of_a_move_are_refused_for_rows_that_do_not_exist(client, guard, explorer):
+    for body in ({"rows": []}, {"rows": [-1]}, {"rows": [1 << 70]}, {"rows": [252]}, {}):
+        check_error(act(client, guard, "targets", body), 400, "bad_request")
+    check_error(act(client, guard, "targets", {"group": 999}), 404, "not_found")
+    found = act(client, guard, "targets", {"rows": [5], "limit": 3}).json()["items"]
+    assert len(found) == 3
+    assert int(explorer.base.labels[5]) not in [one["cluster"] for one in found]

@@ -135,6 +135,8 @@ def test_items_are_moved_to_another_and_to_a_new_cluster(page, site):
     page.locator(".item .pick").nth(3).check(force=True)
     page.locator("[data-action=move]").click()
     page.locator("dialog input").fill(f"#{other}")
+    page.until("document.querySelectorAll('.target').length === 1")
+    page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     size = int(site.explorer.base.sizes[other])
     page.after(lambda: site.explorer.reviewed().sizes[other] == size + 2)
@@ -173,8 +175,7 @@ def test_an_opened_point_shows_neighbours_and_its_path(page, site):
     assert "Path to its peak" in page.locator("main").inner_text()
     before = site.explorer.reviewed().n_groups
     page.locator("[data-action=move]").click()
-    page.locator("dialog input").fill("")
-    page.keyboard.press("Enter")
+    page.locator("dialog [data-action=new]").click()
     page.after(lambda: site.explorer.reviewed().n_groups == before + 1)
     page.locator("main table").nth(1).locator("tbody a").nth(1).click()
     page.until("document.querySelector('h1')?.textContent !== 'item-0017'")

@@ -141,3 +141,27 @@ def test_random_actions_keep_every_point_in_one_group():
         except SettingError:
             continue
         check_partition(state)
+
+
+def test_an_undo_of_an_earlier_action_keeps_the_numbers_of_later_clusters():
+    first = Event(1, "move", {"rows": [0], "to": None, "new": [4]})
+    second = Event(2, "move", {"rows": [9], "to": None, "new": [5]})
+    done, undone = resolve_undos([first, second, Event(3, "undo", {"of": 1})])
+    assert (done, undone) == ([second], [first])
+    state = ReviewState(LABELS, 4)
+    for event in done:
+        state.apply(event)
+    assert state.labels.tolist() == [0, 0, 0, 1, 1, 2, 2, 2, 2, 5]
+    assert state.next_group == 6
+    done, _ = resolve_undos([first, second, Event(3, "undo", {"of": 1}), Event(4, "redo", {})])
+    state.apply(done[-1])
+    assert state.labels[0] == 4
+    check_partition(state)
+
+
+@pytest.mark.parametrize("new", [[1], [4, 5], [], [9, 9]])
+def test_recorded_numbers_that_are_in_use_or_too_many_are_refused(new):
+    state = state_after(("move", {"rows": [0], "to": None}))
+    with pytest.raises(SettingError):
+        state.apply(Event(2, "move", {"rows": [9], "to": None, "new": new}))
+    assert state.labels[9] == 3

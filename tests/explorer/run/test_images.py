@@ -40,9 +40,10 @@ def test_a_listed_file_is_made_smaller_and_cached(tmp_path):
     picture(tmp_path / "images" / "a" / "b.jpg", (900, 600))
     folder = folder_of(tmp_path, "a/b.jpg")
     shown = decode(folder.thumbnail(0))
-    assert shown.format == "PNG"
-    assert max(shown.size) <= 160
-    (kept,) = (tmp_path / "cache").rglob("*.png")
+    assert shown.format == "JPEG"
+    assert max(shown.size) == 320
+    assert max(decode(folder.full_size(0)).size) == 900
+    (kept,) = (tmp_path / "cache").rglob("*.jpg")
     kept.write_bytes(b"kept")
     assert folder.thumbnail(0) == b"kept"
 
@@ -127,7 +128,7 @@ def test_without_a_column_of_paths_the_ids_are_the_paths(tmp_path):
     picture(tmp_path / "images" / "ann" / "1.png")
     items = Items(pyarrow.array(["ann/1.png", "ann/2.png"]), {})
     found = open_images(tmp_path, items, None, images_folder=tmp_path / "images")
-    assert decode(found.thumbnail(0)).format == "PNG"
+    assert decode(found.thumbnail(0)).format == "JPEG"
     assert found.thumbnail(1) is None
 
 
@@ -136,3 +137,29 @@ def test_a_folder_without_a_file_named_by_an_id_is_refused(tmp_path):
     items = Items(pyarrow.array(["0", "1"]), {})
     with pytest.raises(SettingError, match="holds no file named by an id"):
         open_images(tmp_path, items, None, images_folder=tmp_path / "images")
+
+
+@pytest.fixture
+def two_sources(tmp_path):
+    """Two items of an array of images, and two of a folder."""
+    thumbs = np.zeros((2, 9, 7), dtype=np.uint8)
+    thumbs[1] = 200
+    for name in ("a.png", "b.png"):
+        picture(tmp_path / "images" / name)
+    return ThumbnailArray(thumbs), folder_of(tmp_path, "a.png", "b.png")
+
+
+def test_the_version_of_an_image_changes_with_its_content_alone(two_sources, tmp_path):
+    array, folder = two_sources
+    for source in two_sources:
+        assert source.version(0) == source.version(0) != source.version(1)
+    before = array.version(0), folder.version(0)
+    array.thumbs[0, 0, 0] = 1
+    file = tmp_path / "images" / "a.png"
+    facts = file.stat()
+    picture(file)
+    os.utime(file, ns=(facts.st_atime_ns, facts.st_mtime_ns))  # same time, same size
+    assert array.version(0) != before[0]
+    assert folder.version(0) != before[1]
+    file.unlink()
+    assert folder.version(0) is None

@@ -56,3 +56,36 @@ def test_a_review_is_imported_from_another_run(make_run):
     assert list(second.review.state.names.values()) == ["zero"]
     with pytest.raises(SettingError, match="has a review already"):
         second.import_review(first.store)
+
+
+def test_any_action_can_be_undone_unless_later_ones_build_on_it(explorer):
+    merged = explorer.act("merge", {"groups": [0, 1]})
+    named = explorer.act("name", {"group": 2, "name": "tulips"})
+    built = explorer.act("move", {"rows": [int(explorer.base.peaks[0])]})
+    explorer.act("undo", {"seq": named.seq})
+    assert explorer.review.state.names == {}
+    with pytest.raises(SettingError, match="undone already"):
+        explorer.act("undo", {"seq": named.seq})
+    explorer.act("undo", {"seq": built.seq})
+    explorer.act("undo", {"seq": merged.seq})
+    assert explorer.review.state.labels.tolist() == explorer.base.labels.tolist()
+
+
+def test_an_action_that_later_ones_need_is_not_undone_alone(explorer):
+    made = explorer.act("move", {"rows": [5]})
+    (number,) = made.payload["new"]
+    explorer.act("name", {"group": number, "name": "alone"})
+    with pytest.raises(SettingError, match="1 later actions build on it"):
+        explorer.act("undo", {"seq": made.seq})
+    assert explorer.review.state.names == {number: "alone"}
+
+
+def test_an_undone_action_is_the_same_after_a_restart(explorer, run_folder):
+    first = explorer.act("move", {"rows": [5]})
+    explorer.act("move", {"rows": [9]})
+    explorer.act("undo", {"seq": first.seq})
+    labels = explorer.review.state.labels.tolist()
+    again = open_explorer(run_folder)
+    assert again.review.state.labels.tolist() == labels
+    assert [event.seq for event in again.review.undone] == [first.seq]
+    again.store.close()

@@ -229,7 +229,7 @@ def _match_filters(grouping: Grouping, query: ClusterQuery) -> BoolArray | None:
     if query.state != "all":
         keep &= _match_state(grouping, query.state)
     if query.search.strip():
-        keep &= _match_search(grouping, query.search.strip())
+        keep &= find_searched(grouping, query.search.strip())
     return None if keep.all() else keep
 
 
@@ -248,7 +248,8 @@ def _match_state(grouping: Grouping, state: str) -> BoolArray:
     return ~chosen if state == "unnamed" else chosen
 
 
-def _match_search(grouping: Grouping, text: str) -> BoolArray:
+def find_searched(grouping: Grouping, text: str) -> BoolArray:
+    """Return which groups a text finds: by number, part of a name, or part of a member's id."""
     chosen = np.zeros(grouping.n_groups, dtype=bool)
     digits = text.removeprefix("#")
     if digits.isascii() and digits.isdigit() and int(digits) < grouping.n_groups:

@@ -60,8 +60,9 @@ def describe_items(run: Run, rows: IntArray | Sequence[int]) -> list[dict[str, A
 
 
 def image_url(run: Run, row: int) -> str | None:
-    """Return the URL of an item's thumbnail, relative to the page."""
-    return f"api/items/{row}/image" if run.images.has(row) else None
+    """Return the URL of an item's thumbnail, relative to the page; it has the image's key."""
+    key = run.image_key(row)
+    return None if key is None else f"api/items/{row}/image?v={key}"
 
 
 def describe_card(grouping: Grouping, group: int, exemplars: int = EXEMPLARS) -> dict[str, Any]:

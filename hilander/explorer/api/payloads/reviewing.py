@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,8 @@ from hilander.explorer.api.payloads.paging import describe_items, round_number, 
 from hilander.explorer.partition.parts import find_subtree_rows
 from hilander.explorer.partition.summary import choose_exemplars
 from hilander.explorer.review.queue import Question, find_separated_groups, is_open
-from hilander.explorer.review_log.state import REDO, UNDO, Event
+from hilander.explorer.review.wording import describe_event
+from hilander.explorer.review_log.state import Event
 from hilander.explorer.session.explorer import Explorer
 from hilander.hierarchy.doubts import MERGE
 
@@ -84,13 +84,15 @@ def list_events(explorer: Explorer, offset: int, limit: int) -> dict[str, Any]:
     """Return one page of the log, the latest event first."""
     review = explorer.review
     in_force = {event.seq for event in review.done}
+    by_number = {event.seq: event for event in review.log}
     latest = review.log[::-1][offset : offset + limit]
     entries = [
         {
             "seq": event.seq,
             "at": event.at,
             "kind": event.kind,
-            "text": describe_event(event),
+            "text": describe_event(event, by_number),
+            "can_undo": event.seq in in_force and not event.payload.get("carried"),
             "holds": event.seq in in_force,
             "carried": bool(event.payload.get("carried")),
             "clusters": _clusters_of(event),
@@ -98,55 +100,6 @@ def list_events(explorer: Explorer, offset: int, limit: int) -> dict[str, Any]:
         for event in latest
     ]
     return wrap_page(entries, len(review.log), offset)
-
-
-def describe_event(event: Event) -> str:
-    """Describe an action in words."""
-    if event.kind not in _DESCRIPTIONS:
-        raise SettingError(
-            f"action {event.kind!r} is unknown; use one of {', '.join(_DESCRIPTIONS)}"
-        )
-    return _DESCRIPTIONS[event.kind](event.payload)
-
-
-def _describe_split(payload: dict[str, Any]) -> str:
-    sizes = ", ".join(str(len(part)) for part in payload["parts"])
-    return f"split {sizes} items off cluster {payload['group']}"
-
-
-def _describe_move(payload: dict[str, Any]) -> str:
-    target = "a new cluster" if payload["to"] is None else f"cluster {payload['to']}"
-    return f"moved {len(payload['rows'])} item{'s' * (len(payload['rows']) > 1)} to {target}"
-
-
-def _describe_name(payload: dict[str, Any]) -> str:
-    if not payload["name"]:
-        return f"removed the name of cluster {payload['group']}"
-    return f"named cluster {payload['group']} “{payload['name']}”"
-
-
-def _describe_junk(payload: dict[str, Any]) -> str:
-    return f"marked cluster {payload['group']} as {'junk' if payload['junk'] else 'not junk'}"
-
-
-def _describe_answer(payload: dict[str, Any]) -> str:
-    effect = ", merged" if "groups" in payload else ", split" if "parts" in payload else ""
-    return f"answered {payload['verdict']}{effect}"
-
-
-_DESCRIPTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "merge": lambda payload: f"merged clusters {', '.join(map(str, payload['groups']))}",
-    "split": _describe_split,
-    "move": _describe_move,
-    "name": _describe_name,
-    "junk": _describe_junk,
-    "answer": _describe_answer,
-    "link": lambda payload: (
-        f"kept an earlier decision: {'same' if payload.get('must') else 'different'}"
-    ),
-    UNDO: lambda payload: f"undo of action {payload['of']}",
-    REDO: lambda payload: f"redo of action {payload['of']}",
-}
 
 
 def _clusters_of(event: Event) -> list[int]:

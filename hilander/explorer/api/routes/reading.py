@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -104,14 +105,18 @@ def _add_points(router: APIRouter, explorer: Explorer) -> None:
         return JSONResponse(points.describe_point(explorer, row))
 
     @router.get("/items/{row}/image", tags=["points"], response_class=Response)
-    def read_image(row: int) -> Response:
-        """The thumbnail of an item, as PNG."""
-        exists = 0 <= row < explorer.run.n_points
-        picture = explorer.run.images.thumbnail(row) if exists else None
-        if picture is None:
-            raise HTTPException(404, "the item has no image that can be shown")
-        headers = {"cache-control": "private, max-age=86400"}
-        return Response(picture, media_type="image/png", headers=headers)
+    def read_image(row: int, v: Text = "") -> Response:
+        """The thumbnail of an item, as PNG.
+
+        `v` is the key of the image, as the lists of items give it. A key of another run or of
+        another image is refused.
+        """
+        return _send_image(explorer, row, v, explorer.run.images.thumbnail)
+
+    @router.get("/items/{row}/full", tags=["points"], response_class=Response)
+    def read_full_image(row: int, v: Text = "") -> Response:
+        """The image of an item in full size, at most 1600 pixels on a side. `v` as for `image`."""
+        return _send_image(explorer, row, v, explorer.run.images.full_size)
 
     @router.get("/map", tags=["map"])
     def read_map(offset: Offset = 0, limit: Limit = MOST_PER_PAGE) -> Any:
@@ -136,3 +141,20 @@ def _add_comparison(router: APIRouter, explorer: Explorer) -> None:
     ) -> Any:
         """Clusters that one partition splits and the other merges, the largest difference first."""
         return JSONResponse(comparing.list_differences(explorer, key, kind, offset, limit))
+
+
+def _send_image(
+    explorer: Explorer, row: int, key: str, read: Callable[[int], bytes | None]
+) -> Response:
+    """Answer with an image. It may be cached for ever under its key, and never without one."""
+    known = explorer.run.image_key(row) if 0 <= row < explorer.run.n_points else None
+    if known is None:
+        raise HTTPException(404, "the item has no image that can be shown")
+    if key not in ("", known):
+        raise HTTPException(404, "the image is of another run or has changed; reload the page")
+    picture = read(row)
+    if picture is None:
+        raise HTTPException(404, "the item has no image that can be shown")
+    kind = "image/png" if picture.startswith(b"\x89PNG") else "image/jpeg"
+    kept = "private, max-age=31536000, immutable" if key else "no-store"
+    return Response(picture, media_type=kind, headers={"cache-control": kept})

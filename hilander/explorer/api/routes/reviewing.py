@@ -11,7 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from hilander.explorer.api.exports import export_labels, export_pairs
 from hilander.explorer.api.payloads import reviewing
 from hilander.explorer.api.payloads.overview import describe_run
+from hilander.explorer.api.payloads.paging import MOST_PER_PAGE
+from hilander.explorer.api.payloads.targets import check_rows, list_targets
 from hilander.explorer.api.routes.reading import Limit, Offset, Text
+from hilander.explorer.review.wording import describe_event
 from hilander.explorer.session.explorer import Explorer
 
 _MEDIA = {
@@ -37,6 +40,19 @@ class Action(BaseModel):
     junk: bool | None = None
     key: str | None = Field(None, max_length=100)
     verdict: str | None = Field(None, max_length=20)
+    seq: int | None = None
+    client_key: str | None = Field(None, min_length=8, max_length=100)
+
+
+class Wanted(BaseModel):
+    """What a target is wanted for: a cluster or items, and a text to search for."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    group: int | None = None
+    rows: list[int] | None = None
+    search: str = Field("", max_length=200)
+    limit: int = Field(12, ge=1, le=MOST_PER_PAGE)
     client_key: str | None = Field(None, min_length=8, max_length=100)
 
 
@@ -56,20 +72,19 @@ def make_review_routes(explorer: Explorer) -> APIRouter:
         - `name` takes `group` and `name`; an empty name removes the name
         - `junk` takes `group` and `junk`
         - `answer` takes `key` of a question and `verdict`: same, different or skip
-        - `undo` and `redo` take nothing
+        - `undo` takes `seq`, the number of an action; without it, the last one is undone
+        - `redo` takes nothing
 
         A `client_key` identifies the request: a second request with the same key changes nothing.
         """
         body = action.model_dump(exclude_none=True, exclude={"client_key"})
-        first_new = explorer.review.state.next_group
         event = explorer.act(kind, body, action.client_key)
-        state = explorer.review.state
         return JSONResponse(
             {
                 "seq": event.seq,
                 "kind": event.kind,
-                "text": reviewing.describe_event(event),
-                "new_clusters": list(range(first_new, state.next_group)),
+                "text": describe_event(event, {one.seq: one for one in explorer.review.log}),
+                "new_clusters": list(event.payload.get("new", ())),
                 "review": describe_run(explorer)["review"],
             }
         )
@@ -82,6 +97,16 @@ def _add_reading(router: APIRouter, explorer: Explorer) -> None:
     def read_queue(kind: Text = "merge", offset: Offset = 0, limit: Limit = 10) -> Any:
         """Open questions: doubtful merges (merge) or merge candidates (pair)."""
         return JSONResponse(reviewing.list_questions(explorer, kind, offset, limit))
+
+    @router.post("/targets")
+    def find_targets(wanted: Wanted) -> Any:
+        """Clusters that a cluster (`group`) or items (`rows`) may belong to, likeliest first.
+
+        `search` restricts them to a number, part of a name, or part of a member's id.
+        """
+        grouping = explorer.reviewed()
+        rows = check_rows(grouping, wanted.rows, wanted.group)
+        return JSONResponse({"items": list_targets(grouping, rows, wanted.search, wanted.limit)})
 
     @router.get("/log")
     def read_log(offset: Offset = 0, limit: Limit = 50) -> Any:

@@ -13,7 +13,7 @@ export async function act(kind, body = {}, { quiet = false } = {}) {
     reviewEvents.dispatchEvent(new CustomEvent("change", { detail: { review: result.review, sent } }));
     if (!quiet) {
       const undoable = !["undo", "redo"].includes(kind);
-      const button = undoable && h("button", { class: "button small", onclick: undo }, "Undo");
+      const button = undoable && h("button", { class: "button small", onclick: () => undo(result.seq) }, "Undo");
       toast(result.text[0].toUpperCase() + result.text.slice(1), { action: button });
     }
     return result;
@@ -23,8 +23,9 @@ export async function act(kind, body = {}, { quiet = false } = {}) {
   }
 }
 
-export async function undo() {
-  const result = await act("undo");
+// Undo one action by its number; without it, the last one.
+export async function undo(seq = null) {
+  const result = await act("undo", Number.isInteger(seq) ? { seq } : {});
   if (result) reviewEvents.dispatchEvent(new Event("redraw"));
 }
 

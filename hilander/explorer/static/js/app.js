@@ -163,7 +163,7 @@ function onKey(event) {
     return;
   }
   waitingForGo = event.key === "g";
-  const common = { "/": () => document.getElementById("search").focus(), u: undo, U: redo, t: flipTheme, "?": showKeys };
+  const common = { "/": () => document.getElementById("search").focus(), u: () => undo(), U: redo, t: flipTheme, "?": showKeys };
   const action = page?.keys.get(event.key) ?? common[event.key];
   if (action && !waitingForGo) {
     if (event.key === "Enter" && event.target.closest("a, button")) return;
@@ -199,7 +199,7 @@ async function start() {
   document.getElementById("help").addEventListener("click", showKeys);
   // Its address would be read as the address of a view.
   document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
-  document.getElementById("undo").addEventListener("click", undo);
+  document.getElementById("undo").addEventListener("click", () => undo());
   document.getElementById("redo").addEventListener("click", redo);
   document.addEventListener("keydown", onKey);
   window.addEventListener("hashchange", () => { open(); scrollTo(0, 0); });

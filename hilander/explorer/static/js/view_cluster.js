@@ -4,7 +4,8 @@ import { act } from "./actions.js";
 import { get } from "./api.js";
 import { newestOnly } from "./busy.js";
 import { count, h, plural, replace, share } from "./dom.js";
-import { ask, clusterLink, clusterName, empty, pager, showDialog, thumb, thumbs } from "./parts.js";
+import { clusterLink, clusterName, empty, pager, showDialog, thumb, thumbs } from "./parts.js";
+import { pickCluster } from "./picker.js";
 import { makeSelection } from "./selection.js";
 import { choice } from "./view_clusters.js";
 
@@ -39,15 +40,14 @@ function head({ cluster, level, detail, editable, page }) {
         detail.purity !== null && ` · purity ${share(detail.purity)}`, detail.junk && h("span", { class: "chip bad" }, "junk"), detail.edited && h("span", { class: "chip accent" }, "edited")),
       identities && h("p", { class: "muted" }, identities)),
     editable
-      ? h("div", { class: "row" }, h("button", { class: "button", onclick: () => mergeByNumber(cluster, page) }, "Merge with…"), h("button", { class: "button danger", onclick: junk, data: { action: "junk" } }, detail.junk ? "Not junk" : "Mark as junk", " ", h("kbd", {}, "b")))
+      ? h("div", { class: "row" }, h("button", { class: "button", onclick: () => mergeWith(cluster, page), data: { action: "merge-with" } }, "Merge with…"), h("button", { class: "button danger", onclick: junk, data: { action: "junk" } }, detail.junk ? "Not junk" : "Mark as junk", " ", h("kbd", {}, "b")))
       : h("span", { class: "chip warn" }, "read only: edits are made on the last level"));
 }
 
-async function mergeByNumber(cluster, page) {
-  const text = await ask("Merge with another cluster", { label: "Number of the cluster", hint: "The number on its card.", ok: "Merge" });
-  if (text === null) return;
-  const other = Number(text.trim().replace(/^#/, ""));
-  const result = await act("merge", { groups: [cluster, other] });
+async function mergeWith(cluster, page) {
+  const chosen = await pickCluster("Merge with another cluster", { group: cluster }, { ok: "Merge with" });
+  if (!chosen) return;
+  const result = await act("merge", { groups: [cluster, chosen.cluster] });
   if (result) stay(cluster, page);
 }
 
@@ -171,13 +171,13 @@ async function membersPanel({ cluster, path, editable, page, root }) {
     return node;
   }
 
-  async function move(to) {
-    const body = { rows: [...ticked.keys()] };
-    if (to === "number") {
-      const text = await ask(`Move ${plural(body.rows.length, "item")}`, { label: "Number of the cluster", hint: "The number of the target cluster.", ok: "Move" });
-      if (text === null) return;
-      body.to = Number(text.trim().replace(/^#/, ""));
-    }
+  async function move() {
+    const rows = [...ticked.keys()];
+    const chosen = await pickCluster(`Move ${plural(rows.length, "item")}`, { rows }, { ok: "Move to", canBeNew: true });
+    if (chosen) await send(chosen.isNew ? { rows } : { rows, to: chosen.cluster });
+  }
+
+  async function send(body) {
     if (await act("move", body)) {
       drop(body.rows);
       stay(cluster, page);
@@ -186,8 +186,8 @@ async function membersPanel({ cluster, path, editable, page, root }) {
 
   function buttons() {
     return [
-      h("button", { class: "button primary", onclick: () => move("number"), data: { action: "move" } }, "Move to…"),
-      h("button", { class: "button", onclick: () => move("new"), data: { action: "move-new" } }, "New cluster")];
+      h("button", { class: "button primary", onclick: move, data: { action: "move" } }, "Move to…"),
+      h("button", { class: "button", onclick: () => send({ rows: [...ticked.keys()] }), data: { action: "move-new" } }, "New cluster")];
   }
 
   page.keys.set("Escape", clear);

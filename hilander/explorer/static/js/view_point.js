@@ -3,16 +3,15 @@
 import { act } from "./actions.js";
 import { get } from "./api.js";
 import { h, plural, share } from "./dom.js";
-import { ask, clusterLink, empty, thumb } from "./parts.js";
+import { clusterLink, empty, thumb } from "./parts.js";
+import { pickCluster } from "./picker.js";
 
 export async function showPoint(root, [number], page) {
   const point = await get(`points/${number}`);
   const move = async () => {
-    const text = await ask(`Move ${point.id}`, { label: "Number of the cluster", hint: "The number of a cluster. Leave it empty for a new cluster.", ok: "Move" });
-    if (text === null) return;
-    const body = { rows: [point.row] };
-    if (text.trim()) body.to = Number(text.trim().replace(/^#/, ""));
-    if (await act("move", body)) page.redraw();
+    const rows = [point.row];
+    const chosen = await pickCluster(`Move ${point.id}`, { rows }, { ok: "Move to", canBeNew: true });
+    if (chosen && (await act("move", chosen.isNew ? { rows } : { rows, to: chosen.cluster }))) page.redraw();
   };
   root.append(
     h("div", { class: "page-head" },

@@ -56,7 +56,7 @@ async function showQueue(body, page, kind) {
         h("button", { class: "button primary", onclick: () => answer("same"), data: { verdict: "same" } }, merge ? "Same, keep" : "Same, merge", h("kbd", {}, "s")),
         h("button", { class: "button danger", onclick: () => answer("different"), data: { verdict: "different" } }, merge ? "Different, split" : "Different, keep", h("kbd", {}, "d")),
         h("button", { class: "button", onclick: () => answer("skip"), data: { verdict: "skip" } }, "Skip", h("kbd", {}, "k")),
-        h("button", { class: "button", onclick: undo }, "Undo", h("kbd", {}, "u"))));
+        h("button", { class: "button", onclick: () => undo() }, "Undo", h("kbd", {}, "u"))));
   }
 
   Object.entries({ s: () => answer("same"), d: () => answer("different"), k: () => answer("skip"), o: () => { const one = queue.items[0]; if (one) location.hash = clusterLink("reviewed", one.sides[0].cluster); } }).forEach(([key, action]) => page.keys.set(key, action));
@@ -81,10 +81,10 @@ async function showLog(body, page) {
     replace(list, found.items.length ? found.items.map((one) =>
       h("div", { class: "log-line" + (one.holds || ["undo", "redo"].includes(one.kind) ? "" : " gone"), data: { seq: one.seq } }, h("span", { class: "muted num" }, one.seq),
         h("span", {}, one.text, one.carried && h("span", { class: "chip" }, "carried over"), " ", one.clusters.slice(0, 3).map((c) => [h("a", { href: clusterLink("reviewed", c) }, `#${c}`), " "])),
-        h("time", { class: "muted", dateTime: one.at }, new Date(one.at).toLocaleString()))) : empty("The log is empty."));
+        h("div", { class: "row end" }, one.can_undo && h("button", { class: "button small", onclick: () => undo(one.seq), "aria-label": `Undo: ${one.text}`, data: { undo: one.seq } }, "Undo"), h("time", { class: "muted", dateTime: one.at }, new Date(one.at).toLocaleString())))) : empty("The log is empty."));
     replace(foot, found.total > 50 ? pager(found, 50, load) : "");
   }
-  replace(body, h("div", { class: "row", style: { marginBottom: "12px" } }, h("button", { class: "button", onclick: undo, data: { action: "undo" } }, "Undo the last ", h("kbd", {}, "u")), h("button", { class: "button", onclick: redo, data: { action: "redo" } }, "Redo ", h("kbd", {}, "U"))), h("div", { class: "panel" }, list, foot));
+  replace(body, h("div", { class: "row", style: { marginBottom: "12px" } }, h("button", { class: "button", onclick: () => undo(), data: { action: "undo" } }, "Undo the last ", h("kbd", {}, "u")), h("button", { class: "button", onclick: redo, data: { action: "redo" } }, "Redo ", h("kbd", {}, "U"))), h("div", { class: "panel" }, list, foot));
   await load(0);
 }
 
