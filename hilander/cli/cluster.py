@@ -12,6 +12,7 @@ from hilander.cli.inputs import (
     add_decoder,
     add_device,
     add_input,
+    add_wait,
     check_probability,
     find_model,
     read_input,
@@ -27,6 +28,7 @@ from hilander.cli.run_details import (
 from hilander.cli.size_remarks import remark_on_sizes
 from hilander.errors import SettingError
 from hilander.io.files import EmbeddingFile
+from hilander.io.locks import lock_output
 from hilander.io.memory import parse_memory
 from hilander.io.writing import check_output_folder
 
@@ -71,6 +73,7 @@ def add_parser(subparsers: Any) -> None:
         metavar="SIZE",
         help="limit of the memory to use, such as 512MB, 4GB or 4GiB (default: no limit)",
     )
+    add_wait(parser)
     add_device(parser)
     parser.set_defaults(run=run)
 
@@ -114,13 +117,20 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Cluster and write the run folder."""
+    """Cluster and write the run folder, which is locked meanwhile."""
+    check_settings(args)
+    check_output_folder(args.output, "run")
+    with lock_output(args.output, wait=args.wait):
+        cluster_and_write(args)
+    return 0
+
+
+def cluster_and_write(args: argparse.Namespace) -> None:
+    """Read the input, cluster it, write the run folder and print what was done."""
     from hilander.cli.kept_work import remove_work
     from hilander.hierarchy.run_folder import RunContent, write_run
     from hilander.hierarchy.run_log import RunLog
 
-    check_settings(args)
-    check_output_folder(args.output, "run")
     log = RunLog()
     model = load_model(args)
     log.note("load_model")
@@ -144,7 +154,6 @@ def run(args: argparse.Namespace) -> int:
         )
         for line in filter(None, (remark, replaced)):
             print(line)
-    return 0
 
 
 def check_settings(args: argparse.Namespace) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hilander.cli.inputs import add_quiet, whole
+from hilander.cli.inputs import add_quiet, add_wait, whole
+from hilander.io.locks import lock_output
 
 ROWS_FILE = "rows.jsonl"
 FOLDER_KIND = "comparison"
@@ -84,12 +86,19 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--json", action="store_true", help="print the rows as JSON instead of a table"
     )
+    add_wait(parser)
     add_quiet(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare, print, and write the report."""
+    """Compare, print, and write the report, whose folder is locked meanwhile."""
+    with lock_output(args.output, wait=args.wait) if args.output else nullcontext():
+        return compare_and_write(args)
+
+
+def compare_and_write(args: argparse.Namespace) -> int:
+    """Compare, print, and write the report; the exit code."""
     from hilander.comparison.methods import choose_methods
     from hilander.comparison.pair import read_pair
     from hilander.comparison.report import write_comparison_report

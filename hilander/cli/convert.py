@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from hilander.cli.inputs import check_probability, whole
+from hilander.cli.inputs import add_wait, check_probability, whole
 from hilander.errors import OutputError
 from hilander.io.files import EmbeddingFile, read_embeddings, write_table
+from hilander.io.locks import lock_output
 from hilander.io.writing import check_output_folder, write_atomically
 
 TARGETS = (".npz", ".npy", ".parquet")
@@ -63,25 +64,42 @@ def add_parser(subparsers: Any) -> None:
         action="store_true",
         help="stop early, as --early_stop of the released code",
     )
+    add_wait(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Convert and print what was written."""
-    if args.source.suffix.lower() == ".pth":
-        convert_weights(args)
-    else:
-        convert_embeddings(args.source, args.target)
+    """Convert and print what was written; the output is locked meanwhile."""
+    is_weights = args.source.suffix.lower() == ".pth"
+    (check_weights_output if is_weights else check_target)(args)
+    with lock_output(args.target, wait=args.wait, make_parents=is_weights):
+        if is_weights:
+            convert_weights(args)
+        else:
+            convert_embeddings(args.source, args.target)
     print(f"{args.source} -> {args.target}")
     return 0
+
+
+def check_weights_output(args: argparse.Namespace) -> None:
+    """Refuse settings that mean nothing and a folder that cannot be written."""
+    check_probability("--p-tau", args.p_tau)
+    check_output_folder(args.target, "model")
+
+
+def check_target(args: argparse.Namespace) -> None:
+    """Refuse a file whose suffix is none of the formats."""
+    if args.target.suffix.lower() not in TARGETS:
+        raise OutputError(
+            f"{args.target} has the suffix {args.target.suffix or '(none)'!r}, expected one of "
+            f"{', '.join(TARGETS)}; choose one"
+        )
 
 
 def convert_weights(args: argparse.Namespace) -> None:
     """Write a model folder from released weights."""
     from hilander.estimator import HiLander
 
-    check_probability("--p-tau", args.p_tau)
-    check_output_folder(args.target, "model")
     HiLander.from_reference(
         args.source,
         k_reference=args.k_reference,
@@ -94,11 +112,6 @@ def convert_weights(args: argparse.Namespace) -> None:
 def convert_embeddings(source: Path, target: Path) -> None:
     """Write embeddings, with their ids and labels, in the format of the target's suffix."""
     suffix = target.suffix.lower()
-    if suffix not in TARGETS:
-        raise OutputError(
-            f"{target} has the suffix {target.suffix or '(none)'!r}, expected one of "
-            f"{', '.join(TARGETS)}; choose one"
-        )
     file = read_embeddings(source)
     columns = _columns(file)
     if suffix == ".parquet":

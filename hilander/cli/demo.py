@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hilander.cli.inputs import add_quiet
+from hilander.cli.inputs import add_quiet, add_wait
 from hilander.io.files import EmbeddingFile
+from hilander.io.locks import lock_output
 from hilander.io.writing import check_output_folder, folder_writer, write_json
 
 if TYPE_CHECKING:
@@ -87,13 +88,16 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--seed", type=int, default=0, help="the same seed gives the same result (default: 0)"
     )
+    add_wait(parser)
     add_quiet(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the demo and print where its results are."""
-    result = run_demo(args.output, DemoSettings(seed=args.seed), verbose=not args.quiet)
+    check_output_folder(args.output, DEMO_KIND)
+    with lock_output(args.output, wait=args.wait):
+        result = run_demo(args.output, DemoSettings(seed=args.seed), verbose=not args.quiet)
     if not args.quiet:
         from hilander.metrics.report import format_scores
 

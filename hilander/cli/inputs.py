@@ -94,6 +94,16 @@ def add_quiet(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="print errors only")
 
 
+def add_wait(parser: Any) -> None:
+    """Add --wait, for a command that locks its output."""
+    parser.add_argument(
+        "--wait",
+        action="store_true",
+        help="if another process is writing the output, wait for it (default: an error that names "
+        "the process)",
+    )
+
+
 def read_input(args: argparse.Namespace, labels: str | None = None) -> EmbeddingFile:
     """Read the file of embeddings that the options name.
 

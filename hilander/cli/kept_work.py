@@ -18,7 +18,6 @@ from hilander.cli.inputs import find_model
 from hilander.hierarchy import budget
 from hilander.hierarchy.work import KeptWork, Work
 from hilander.io.files import EmbeddingFile
-from hilander.io.writing import sweep_temporaries
 
 if TYPE_CHECKING:
     from hilander.estimator import HiLander
@@ -69,8 +68,6 @@ def open_work(args: argparse.Namespace, file: EmbeddingFile, plan: RunPlan) -> K
     """Open the work folder of a run, and print whether the run resumes from it."""
     folder = work_folder(args.output)
     work = KeptWork(folder, take_fingerprint(args, file, plan))
-    if work.is_continued:
-        sweep_temporaries(args.output)  # left by a kill while the run folder was being written
     if args.quiet:
         return work
     if work.is_continued:
@@ -98,7 +95,7 @@ def leave_work(work: Work, *, stopped: bool) -> None:
     if not work.has_levels:
         work.remove()
     elif stopped:
-        message = f"{work.folder} is kept, and the same command resumes from it"
+        message = f"{work.place} is kept, and the same command resumes from it"
         print(f"hilander: {message}", file=sys.stderr)
 
 

@@ -33,6 +33,7 @@ from hilander.cli import (
 )
 from hilander.cli.old_names import rename_old_names
 from hilander.errors import HiLanderError
+from hilander.io.digests import skip_verification
 
 COMMANDS: tuple[ModuleType, ...] = (
     train, cluster, score, doubts, compare, explore, backup, report, info, convert, demo
@@ -71,6 +72,11 @@ def make_parser() -> argparse.ArgumentParser:
         chosen.add_argument(
             "--debug", action="store_true", help="print the full traceback of an error"
         )
+        chosen.add_argument(
+            "--no-verify",
+            action="store_true",
+            help="read models and runs without checking the digests of their files",
+        )
     return parser
 
 
@@ -92,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as end:  # argparse exits by this, after --help too
         return end.code if isinstance(end.code, int) else EXIT_WRONG
     try:
-        with raise_on_sigterm(), warnings.catch_warnings():
+        with raise_on_sigterm(), warnings.catch_warnings(), skip_verification(args.no_verify):
             warnings.showwarning = _ignore if getattr(args, "quiet", False) else _print_warning
             rename_old_names(args)
             code: int = args.run(args)

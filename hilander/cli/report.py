@@ -6,9 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from hilander.cli.inputs import add_quiet
+from hilander.cli.inputs import add_quiet, add_wait
 from hilander.cli.run_items import add_run_items, read_attachments
 from hilander.errors import MissingFileError
+from hilander.io.locks import lock_output
 
 
 def add_parser(subparsers: Any) -> None:
@@ -31,6 +32,7 @@ def add_parser(subparsers: Any) -> None:
         help="file to write: .html (one file) or .md (with its pictures in a folder, such as "
         "report_files for report.md) (default: report.html)",
     )
+    add_wait(parser)
     add_quiet(parser)
     parser.set_defaults(run=run)
 
@@ -42,7 +44,8 @@ def run(args: argparse.Namespace) -> int:
     check_report_path(args.output)
     if not args.folder.exists():
         raise MissingFileError(f"{args.folder} does not exist, expected a run folder")
-    write_report(args.folder, args.output, read_attachments(args))
+    with lock_output(args.output, wait=args.wait, make_parents=False):
+        write_report(args.folder, args.output, read_attachments(args))
     if not args.quiet:
         print(f"report: {args.output}")
     return 0

@@ -15,7 +15,7 @@ from hilander.cli.inputs import add_labels, add_run_folder
 from hilander.embeddings.labels import encode_labels, has_unknown
 from hilander.errors import LabelError, SettingError
 from hilander.io.files import read_labels
-from hilander.io.writing import read_json
+from hilander.io.writing import list_stored_files, read_json
 
 
 def add_parser(subparsers: Any) -> None:
@@ -114,12 +114,13 @@ def read_run_ids(folder: Path) -> Any:
     from hilander.hierarchy.storage import CLUSTERS_FILE
     from hilander.io.parquet import read_parquet_column
 
-    details = folder / DETAILS_FILE
+    files = list_stored_files(folder)
+    details = files.check(DETAILS_FILE)
     if details.is_file():
         content = read_json(details)
         if isinstance(content, dict) and not content.get("input", {}).get("has_ids", True):
             return None
-    path = folder / CLUSTERS_FILE
+    path = files.check(CLUSTERS_FILE)
     if not path.is_file():
         raise SettingError(f"{path} does not exist; run `hilander cluster` again")
     return read_parquet_column(path, "id", ("id",))

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hilander.cli.inputs import add_device, add_input, add_labels, read_input
+from hilander.cli.inputs import add_device, add_input, add_labels, add_wait, read_input
 from hilander.cli.old_names import add_old_options
 from hilander.cli.train_checkpoint import CheckpointFolder
 from hilander.cli.train_options import (
@@ -18,6 +18,7 @@ from hilander.cli.train_options import (
 )
 from hilander.errors import HiLanderError, LabelError
 from hilander.io.files import EmbeddingFile, read_labels
+from hilander.io.locks import lock_output
 from hilander.io.writing import check_output_folder
 
 if TYPE_CHECKING:
@@ -48,16 +49,24 @@ def add_parser(subparsers: Any) -> None:
     add_network_options(parser.add_argument_group("network"))
     add_learning_options(parser.add_argument_group("learning"))
     add_old_options(parser)
+    add_wait(parser)
     add_device(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train and write the model folder."""
+    """Train and write the model folder, which is locked meanwhile."""
     model = make_model(args)
+    check_output_folder(args.output, "model")
+    with lock_output(args.output, wait=args.wait):
+        train_and_write(model, args)
+    return 0
+
+
+def train_and_write(model: HiLander, args: argparse.Namespace) -> None:
+    """Read the input, train, write the model folder and print what was done."""
     file = read_input(args, labels=None if args.labels else args.labels_column)
     labels = find_labels(args, file)
-    check_output_folder(args.output, "model")
     checkpoint = CheckpointFolder(args.output)
     if checkpoint.has_epochs and not args.quiet:
         print(f"resuming from {checkpoint.path}, if it has the same data and settings")
@@ -75,7 +84,6 @@ def run(args: argparse.Namespace) -> int:
     if not args.quiet:
         print(describe_training(model))
         print(f"model: {args.output}")
-    return 0
 
 
 def find_labels(args: argparse.Namespace, file: EmbeddingFile) -> Any:

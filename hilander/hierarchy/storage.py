@@ -12,12 +12,13 @@ from hilander.errors import FileFormatError
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.scores import EdgeScores
 from hilander.hierarchy.run_extras import GRAPH_FILE
-from hilander.io.writing import check_folder_kind, folder_writer
+from hilander.io.writing import folder_writer, open_stored_folder
 
 if TYPE_CHECKING:
     from hilander.arrays.rows import FloatArray, IntArray
     from hilander.hierarchy.hierarchy import Hierarchy, ReadGraph
     from hilander.hierarchy.levels import LevelStep
+    from hilander.io.digests import FileList
 
 HIERARCHY_FILE = "hierarchy.npz"
 CLUSTERS_FILE = "clusters.parquet"
@@ -73,7 +74,11 @@ def load_scored_graph(folder: str | Path) -> tuple[KnnGraph, EdgeScores]:
     FileFormatError
         When the run has no graph, or its file is damaged.
     """
-    path = check_folder_kind(Path(folder), RUN_KIND) / GRAPH_FILE
+    return _read_scored_graph(open_stored_folder(Path(folder), RUN_KIND))
+
+
+def _read_scored_graph(files: FileList) -> tuple[KnnGraph, EdgeScores]:
+    path = files.check(GRAPH_FILE)
     graph = KnnGraph.load(path)
     try:
         with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
@@ -90,8 +95,8 @@ def load_hierarchy(folder: str | Path) -> Hierarchy:
     """Read a run folder."""
     from hilander.hierarchy.hierarchy import Hierarchy, Level
 
-    check_folder_kind(Path(folder), RUN_KIND)
-    path = Path(folder) / HIERARCHY_FILE
+    files = open_stored_folder(Path(folder), RUN_KIND)
+    path = files.check(HIERARCHY_FILE)
     try:
         with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             levels = [
@@ -101,7 +106,7 @@ def load_hierarchy(folder: str | Path) -> Hierarchy:
                 )
                 for number in range(int(arrays["n_levels"]))
             ]
-        return Hierarchy(levels, _graph_reader(Path(folder)))
+        return Hierarchy(levels, _graph_reader(files))
     except FileNotFoundError:
         message = f"{folder} holds no {HIERARCHY_FILE}; run `hilander cluster` again"
         raise FileFormatError(message) from None
@@ -112,13 +117,13 @@ def load_hierarchy(folder: str | Path) -> Hierarchy:
         raise FileFormatError(message) from error
 
 
-def _graph_reader(folder: Path) -> ReadGraph | None:
+def _graph_reader(files: FileList) -> ReadGraph | None:
     """Reads the scored graph of a run when it is needed; None where the run has none."""
-    if not (folder / GRAPH_FILE).is_file():
+    if not (files.folder / GRAPH_FILE).is_file():
         return None
 
     def read() -> tuple[IntArray, FloatArray]:
-        graph, scores = load_scored_graph(folder)
+        graph, scores = _read_scored_graph(files)
         return graph.neighbours, scores.linkage
 
     return read

@@ -7,6 +7,8 @@ atomically, so a stage whose file exists is complete.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 import time
 from collections.abc import Callable
@@ -19,11 +21,11 @@ from hilander.errors import FileFormatError, HiLanderError, OutputError
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.scores import EdgeScores
 from hilander.hierarchy.decoding.parents import Parents
+from hilander.io.output_errors import output_errors
 from hilander.io.writing import (
     MARKER,
     check_folder_kind,
     claim_folder,
-    read_json,
     sweep_temporaries,
     write_atomically,
     write_json,
@@ -99,19 +101,24 @@ class Work:
 class KeptWork(Work):
     """Work that is stored in a folder: graphs, scores and parents of every level.
 
+    The folder has a subfolder for each fingerprint, so files of two runs never mix.
+
     Parameters
     ----------
-    folder : Path
+    place : Path
         Created if it does not exist.
     fingerprint : dict
-        Of input, model and settings. A folder of another fingerprint is emptied first.
+        Of input, model and settings. Work of another fingerprint is removed first.
 
     Attributes
     ----------
+    place : Path
+    folder : Path
+        The subfolder of this run.
     is_continued : bool
-        Whether the folder held work of this fingerprint.
+        Whether there was work of this fingerprint.
     replaced : bool
-        Whether it held work of another fingerprint.
+        Whether there was work of another fingerprint.
 
     Raises
     ------
@@ -119,18 +126,18 @@ class KeptWork(Work):
         When the folder cannot be written, or was not written by hilander.
     """
 
-    def __init__(self, folder: Path, fingerprint: dict[str, Any]) -> None:
+    def __init__(self, place: Path, fingerprint: dict[str, Any]) -> None:
         super().__init__()
-        self.folder: Path = folder
-        found = self._read_fingerprint()
-        self.is_continued = found == fingerprint and self.has_levels
-        self.replaced = bool(found) and found != fingerprint
-        if found is not None and found != fingerprint:
-            self.remove()
-        for level in folder.glob(".level-*-*.npz"):
+        self.place = place
+        self.folder: Path = place / _name_run(fingerprint)
+        self.replaced = self._remove_others()
+        self.is_continued = self.has_levels
+        for level in self.folder.glob(".level-*-*.npz"):
             level.unlink()  # incomplete: an earlier run was killed while writing
-        claim_folder(folder, WORK_KIND)
-        write_json(folder / _FINGERPRINT, fingerprint)
+        claim_folder(place, WORK_KIND)
+        with output_errors(self.folder):
+            self.folder.mkdir(exist_ok=True)
+        write_json(self.folder / _FINGERPRINT, fingerprint)
 
     @property
     def has_levels(self) -> bool:
@@ -140,30 +147,32 @@ class KeptWork(Work):
     def remove(self) -> None:
         """Remove the folder, after the run is complete or before another one."""
         # The marker is removed last: after an interrupted removal the folder is still recognised.
-        for item in self.folder.iterdir() if self.folder.is_dir() else ():
+        for item in self.place.iterdir() if self.place.is_dir() else ():
             if item.name != MARKER:
-                shutil.rmtree(item) if item.is_dir() else item.unlink(missing_ok=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
+                _remove(item)
+        shutil.rmtree(self.place, ignore_errors=True)
 
-    def _read_fingerprint(self) -> Any:
-        """The fingerprint of the stored work; None if there is none."""
-        if not self.folder.is_dir():
-            return None
-        for name in (MARKER, _FINGERPRINT):
-            sweep_temporaries(self.folder / name)
-        if not any(self.folder.iterdir()):
-            return None
+    def _remove_others(self) -> bool:
+        """Remove the work of other runs; whether there was any."""
+        if not self.place.is_dir():
+            return False
+        sweep_temporaries(self.place / MARKER)
+        sweep_temporaries(self.folder / _FINGERPRINT)
+        if not any(self.place.iterdir()):
+            return False
         try:
-            check_folder_kind(self.folder, WORK_KIND)
+            check_folder_kind(self.place, WORK_KIND)
         except FileFormatError as error:
             raise OutputError(
-                f"{self.folder} is needed to store the work of this run, but is in use ({error}); "
+                f"{self.place} is needed to store the work of this run, but is in use ({error}); "
                 "move it away or choose another output"
             ) from error
-        try:
-            return read_json(self.folder / _FINGERPRINT)
-        except FileFormatError:
-            return {}
+        others = [
+            item for item in self.place.iterdir() if item.name not in (MARKER, self.folder.name)
+        ]
+        for item in others:
+            _remove(item)
+        return bool(others)
 
     def search_progress(self, level: int) -> SearchProgress:
         """Stores the lists of a long search from time to time."""
@@ -178,7 +187,7 @@ class KeptWork(Work):
             return None
         try:
             return _READERS[stage](path)
-        except (HiLanderError, OSError, ValueError, KeyError):
+        except (HiLanderError, OSError, ValueError, KeyError, MemoryError):
             return None  # damaged: computed again
 
     def _keep(self, stage: str, level: int, made: Any) -> None:
@@ -186,6 +195,19 @@ class KeptWork(Work):
             _WRITERS[stage](made, self._path(stage, level))
         if stage == _SEARCH:
             self._path(_SEARCHING, level).unlink(missing_ok=True)
+
+
+def _name_run(fingerprint: dict[str, Any]) -> str:
+    """Name of the folder of a run: a digest of its fingerprint."""
+    text = json.dumps(fingerprint, sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def _remove(item: Path) -> None:
+    if item.is_dir() and not item.is_symlink():
+        shutil.rmtree(item)
+    else:
+        item.unlink(missing_ok=True)
 
 
 def _write_arrays(path: Path, **arrays: Any) -> None:

@@ -1,31 +1,45 @@
 """Atomic output: files and folders appear under their name when they are complete."""
 
+from __future__ import annotations
+
 import contextlib
 import errno
 import json
 import math
 import os
-import re
-import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hilander.errors import FileFormatError, HiLanderError, MissingFileError, OutputError
+import msgspec
+
+from hilander.errors import FileFormatError, MissingFileError, OutputError
+from hilander.io.digests import FileList, list_digests
+from hilander.io.hidden_names import temporary_sibling
+from hilander.io.locks import lock_output
+from hilander.io.output_errors import output_errors, resolve_output
+from hilander.io.stored_json import check_schema
+from hilander.io.stored_json import read_json as read_json
+from hilander.io.swapping import flush, flush_folder, put_in_place, recover_output
 
 MARKER = "hilander.json"
 _FORMAT = 1
-_FIXES = {
-    errno.ENOSPC: "the disk is full; free some space or write elsewhere",
-    errno.EDQUOT: "the disk quota is used up; free some space or write elsewhere",
-    errno.EROFS: "the file system is read-only; write elsewhere",
-    errno.EACCES: "permission is denied; write elsewhere or ask for access",
-    errno.EPERM: "permission is denied; write elsewhere or ask for access",
-    errno.ENOENT: "the folder above it does not exist; create it first",
-    errno.ENOTDIR: "a part of the path is a file, not a folder; choose another path",
-    errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
-}
+
+
+class FileEntry(msgspec.Struct):
+    """What a marker says of a file; version 0.1 listed names alone."""
+
+    size: int
+    blake2b: str
+
+
+class Marker(msgspec.Struct):
+    """Content of `hilander.json`."""
+
+    hilander: str
+    format: int
+    files: dict[str, FileEntry] | list[str] = []
 
 
 @contextlib.contextmanager
@@ -48,16 +62,16 @@ def write_atomically(path: str | Path) -> Iterator[Path]:
     OutputError
         When the path is a folder, read-only, full or missing. An existing file is not changed.
     """
-    target = _resolve(path)
+    target = resolve_output(path)
     if target.exists() and not target.is_file():
         raise OutputError(f"{path} is not a regular file, expected a file; choose another name")
-    temporary = _sibling(target)
+    temporary = temporary_sibling(target)
     try:
-        with _output_errors(path):
+        with output_errors(path):
             yield temporary
-            _flush(temporary)
+            flush(temporary)
             os.replace(temporary, target)
-            _flush_folder(target.parent)
+            flush_folder(target.parent)
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -84,7 +98,7 @@ def claim_folder(path: str | Path, kind: str) -> Path:
         When the path is a file, a folder of another kind, or a folder not written by hilander.
     """
     folder = Path(path)
-    with _output_errors(path):
+    with output_errors(path):
         if not _check_claimable(folder, kind):
             folder.mkdir(parents=True, exist_ok=True)
             write_json(folder / MARKER, {"hilander": kind, "format": _FORMAT})
@@ -110,8 +124,8 @@ def check_output_folder(path: str | Path, kind: str) -> Path:
     OutputError
         As :func:`claim_folder`, or when the existing parent is not writable.
     """
-    folder = _resolve(path)
-    with _output_errors(path):
+    folder = resolve_output(path)
+    with output_errors(path):
         _check_claimable(folder, kind)
         above = next(parent for parent in folder.parents if parent.exists())
         if not above.is_dir():
@@ -125,10 +139,10 @@ def check_output_folder(path: str | Path, kind: str) -> Path:
 def folder_writer(path: str | Path, kind: str) -> Iterator[Path]:
     """Write a folder atomically.
 
-    All files are written to a hidden folder in the same parent, which replaces the target at the
-    end. Files of an earlier writer are replaced. Files that others put into the folder, which its
-    marker does not list, are copied. The exchange takes two renames. A crash between them leaves
-    the old folder complete, under a hidden name that ends in ``.old``.
+    All files are written to a hidden folder in the same parent, which takes the place of the target
+    at the end, in one step where the file system has one. Files of an earlier writer are replaced.
+    Files that others put into the folder, which its marker does not list, are copied. The output is
+    locked meanwhile.
 
     Parameters
     ----------
@@ -145,51 +159,41 @@ def folder_writer(path: str | Path, kind: str) -> Iterator[Path]:
     Raises
     ------
     OutputError
-        As :func:`claim_folder`, or when writing fails. An existing folder is not changed then.
+        As :func:`claim_folder`, when writing fails, or when another process writes the folder. An
+        existing folder is not changed then.
     """
-    target = _resolve(path)
-    with _output_errors(path):
+    target = resolve_output(path)
+    with output_errors(path):
         _check_claimable(target, kind)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = _sibling(target)
-        temporary.mkdir()
-    try:
-        with _output_errors(path):
-            yield temporary
-            files = sorted(item.name for item in temporary.iterdir() if item.name != MARKER)
-            marker = {"hilander": kind, "format": _FORMAT, "files": files}
-            write_json(temporary / MARKER, marker)
-            for item in temporary.rglob("*"):
-                if item.is_file():
-                    _flush(item)
-            # Again: the path may have been taken while the block ran.
-            _check_claimable(target, kind)
-            _copy_foreign_files(target, temporary)
-            _exchange(temporary, target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with lock_output(path):
+        temporary = temporary_sibling(target)
+        try:
+            with output_errors(path):
+                temporary.mkdir()
+                yield temporary
+                _write_marker(temporary, kind)
+                for item in temporary.rglob("*"):
+                    flush(item) if item.is_file() else flush_folder(item)
+                flush_folder(temporary)
+                # Again: the path may have been taken while the block ran.
+                _check_claimable(target, kind)
+                _copy_foreign_files(target, temporary)
+                put_in_place(temporary, target)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def sweep_temporaries(path: str | Path) -> None:
     """Remove temporary files that a killed writer of this file or folder left.
 
-    Call it only if nothing else is writing the file or folder.
+    Call it only if nothing else is writing the file or folder; `lock_output` calls it.
 
     Parameters
     ----------
     path : str or Path
         The file or folder that was being written.
     """
-    target = _resolve(path)
-    name = re.compile(
-        re.escape(f".{target.stem[:100]}-") + "[0-9a-f]{12}" + re.escape(target.suffix[:20])
-    )
-    for item in target.parent.iterdir() if target.parent.is_dir() else ():
-        if name.fullmatch(item.name):
-            if item.is_dir() and not item.is_symlink():
-                shutil.rmtree(item, ignore_errors=True)
-            else:
-                item.unlink(missing_ok=True)
+    recover_output(resolve_output(path))
 
 
 def check_folder_kind(path: str | Path, kind: str) -> Path:
@@ -217,52 +221,66 @@ def check_folder_kind(path: str | Path, kind: str) -> Path:
                 f"{path} does not exist, expected a {kind} folder; check the path"
             )
         raise FileFormatError(f"{path} is a file, expected a {kind} folder; check the path")
-    if not (folder / MARKER).is_file():
-        raise FileFormatError(
-            f"{path} has no {MARKER}, expected a {kind} folder written by hilander; check the path"
-        )
-    marker = read_json(folder / MARKER)
-    found = marker.get("hilander") if isinstance(marker, dict) else None
-    if found != kind:
-        raise FileFormatError(
-            f"{path} is a {found or 'foreign'} folder, expected a {kind} folder; check the path"
-        )
-    version = marker.get("format")
-    if not isinstance(version, int) or version > _FORMAT:
-        raise FileFormatError(
-            f"{path} has format {version}, expected at most {_FORMAT}; "
-            "it was written by a newer hilander: upgrade"
-        )
+    read_marker(folder, kind)
     return folder
 
 
-def read_json(path: str | Path) -> Any:
-    """Read a JSON file.
-
-    Parameters
-    ----------
-    path : str or Path
+def open_stored_folder(path: str | Path, kind: str) -> FileList:
+    """Check a folder as :func:`check_folder_kind` does, and give the list of its files.
 
     Returns
     -------
-    content : object
+    files : FileList
+        ``files.check(name)`` is the path of a file whose digest is as its writer stored it.
+    """
+    folder = check_folder_kind(path, kind)
+    return FileList(folder, read_marker(folder, kind)["files"])
+
+
+def list_stored_files(folder: Path) -> FileList:
+    """The list of a folder's files, of any kind; empty for a folder without a marker."""
+    has_marker = (folder / MARKER).is_file()
+    return FileList(folder, read_marker(folder)["files"] if has_marker else [])
+
+
+def read_marker(folder: Path, kind: str | None = None) -> dict[str, Any]:
+    """Read `hilander.json` of a folder.
+
+    Parameters
+    ----------
+    folder : Path
+    kind : str, optional
+        The expected content; any by default.
+
+    Returns
+    -------
+    marker : dict
+        ``hilander`` (the kind), ``format`` and ``files``.
 
     Raises
     ------
     FileFormatError
-        When the file is missing, unreadable or damaged.
+        As :func:`check_folder_kind`.
     """
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise MissingFileError(f"{path} does not exist, expected a JSON file") from error
-    except OSError as error:
-        reason = error.strerror or error
-        raise FileFormatError(f"{path} cannot be read ({reason}), expected a JSON file") from error
-    except (ValueError, RecursionError) as error:
+    expected = f"a {kind} folder" if kind else "a folder"
+    if not (folder / MARKER).is_file():
         raise FileFormatError(
-            f"{path} is damaged ({error}), expected JSON; restore it or write it again"
-        ) from error
+            f"{folder} has no {MARKER}, expected {expected} written by hilander; check the path"
+        )
+    marker = read_json(folder / MARKER)
+    found = marker.get("hilander") if isinstance(marker, dict) else None
+    if kind is not None and found != kind:
+        raise FileFormatError(
+            f"{folder} is a {found or 'foreign'} folder, expected a {kind} folder; check the path"
+        )
+    version = marker.get("format") if isinstance(marker, dict) else None
+    if isinstance(version, int) and version > _FORMAT:
+        raise FileFormatError(
+            f"{folder} has format {version}, expected at most {_FORMAT}; "
+            "it was written by a newer hilander: upgrade"
+        )
+    check_schema(marker, Marker, folder / MARKER)
+    return {"files": [], **marker}
 
 
 def write_json(path: str | Path, content: Any) -> None:
@@ -293,50 +311,6 @@ def _plain(content: Any) -> Any:
     return content
 
 
-@contextlib.contextmanager
-def _output_errors(path: str | Path) -> Iterator[None]:
-    """Turn errors of the operating system into errors that say what to do."""
-    try:
-        yield
-    except HiLanderError:
-        raise
-    except OSError as error:
-        reason = error.strerror or str(error) or type(error).__name__
-        fix = _FIXES.get(error.errno or 0, f"{reason}; write elsewhere")
-        message = f"{path} cannot be written, expected a writable path: {fix}"
-        raise OutputError(message) from error
-
-
-def _resolve(path: str | Path) -> Path:
-    """Follow links, so that the target of a link is replaced and not the link."""
-    try:
-        return Path(path).resolve()
-    except (OSError, RuntimeError) as error:
-        raise OutputError(
-            f"{path} cannot be written ({error}), expected a path; choose another"
-        ) from error
-
-
-def _sibling(target: Path) -> Path:
-    """A free hidden name in the same folder; renaming is atomic only within one file system."""
-    return target.with_name(f".{target.stem[:100]}-{secrets.token_hex(6)}{target.suffix[:20]}")
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _flush_folder(folder: Path) -> None:
-    with contextlib.suppress(
-        OSError
-    ):  # some file systems do not support it; the file itself is on disk
-        _flush(folder)
-
-
 def _check_claimable(folder: Path, kind: str) -> bool:
     """Whether the folder was written by hilander; False if it is missing or empty."""
     if not folder.exists():
@@ -356,13 +330,26 @@ def _check_claimable(folder: Path, kind: str) -> bool:
         )
     if found != kind:
         raise OutputError(f"{folder} is a {found} folder, expected a {kind} folder; choose another")
+    try:
+        read_marker(folder)
+    except FileFormatError as error:
+        raise OutputError(f"{error}; choose another folder or remove this one") from error
     return True
+
+
+def _write_marker(folder: Path, kind: str) -> None:
+    """List the files of a complete folder, with their digests."""
+    files = list_digests(folder, without=MARKER)
+    write_json(folder / MARKER, {"hilander": kind, "format": _FORMAT, "files": files})
 
 
 def _copy_foreign_files(old: Path, new: Path) -> None:
     if not old.is_dir() or not (old / MARKER).is_file():
         return
-    ours = {MARKER, *read_json(old / MARKER).get("files", ())}
+    ours = {
+        MARKER,
+        *(Path(name).parts[0] for name in read_marker(old)["files"] if Path(name).parts),
+    }
     for item in old.iterdir():
         if item.name in ours or (new / item.name).exists():
             continue
@@ -370,19 +357,3 @@ def _copy_foreign_files(old: Path, new: Path) -> None:
             shutil.copytree(item, new / item.name, symlinks=True)
         else:
             shutil.copy2(item, new / item.name, follow_symlinks=False)
-
-
-def _exchange(new: Path, target: Path) -> None:
-    aside = new.with_name(new.name + ".old")
-    had_old = target.exists()
-    if had_old:
-        os.rename(target, aside)
-    try:
-        os.rename(new, target)
-    except OSError:
-        if had_old:
-            os.rename(aside, target)
-        raise
-    _flush_folder(target.parent)
-    if had_old:
-        shutil.rmtree(aside, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,7 @@ class Checkpoint:
         tensors |= _optimizer_tensors(optimizer)
         tensors = {key: value.detach().cpu().contiguous() for key, value in tensors.items()}
         header = {"fingerprint": self.fingerprint, "history": json.dumps(history)}
+        header["digest"] = _digest(header, tensors)
         with write_atomically(self.path) as temporary:
             # Written by Python: safetensors' writer does not report a full disk as an OSError.
             temporary.write_bytes(save(tensors, metadata=header))
@@ -52,6 +54,11 @@ class Checkpoint:
         header, tensors = _read(self.path)
         if header.get("fingerprint") != self.fingerprint:
             return []
+        if header.get("digest") != _digest(header, tensors):
+            raise FileFormatError(
+                f"{self.path} is damaged: its digest is not the one it was written with; delete it "
+                "to start again"
+            )
         prefix = "network/"
         weights = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
         network.load_state_dict(weights)
@@ -70,6 +77,17 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
     except Exception as error:
         message = f"{path} is not a checkpoint ({error}); delete it to start again"
         raise FileFormatError(message) from error
+
+
+def _digest(header: dict[str, str], tensors: dict[str, Tensor]) -> str:
+    """Digest of the names, types, shapes and values of a checkpoint, and of its header."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in ("fingerprint", "history"):
+        digest.update(f"{name}={header.get(name)};".encode())
+    for name, value in sorted(tensors.items()):
+        digest.update(f"{name}:{value.dtype}:{tuple(value.shape)};".encode())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -11,7 +11,9 @@ import numpy as np
 
 from hilander.arrays.rows import FloatArray
 from hilander.errors import ModelError
-from hilander.io.writing import read_json, write_json
+from hilander.io.digests import FileList
+from hilander.io.stored_json import read_json
+from hilander.io.writing import list_stored_files, write_json
 from hilander.linkage.evidence.network import (
     EvidenceNetwork,
     EvidenceSettings,
@@ -98,8 +100,13 @@ def describe_network(network: Network) -> dict[str, Any]:
     return settings | ({_SCHEMA: schema()} if schema is not None else {})
 
 
-def read_network(folder: Path) -> StoredNetwork:
+def read_network(folder: Path | FileList) -> StoredNetwork:
     """Read what `write_network` wrote.
+
+    Parameters
+    ----------
+    folder : Path or FileList
+        The folder, or its files as they were listed when it was opened.
 
     Raises
     ------
@@ -110,13 +117,16 @@ def read_network(folder: Path) -> StoredNetwork:
     import torch
     from safetensors.numpy import load_file
 
-    description = read_json(folder / DESCRIPTION_FILE)
+    files = folder if isinstance(folder, FileList) else list_stored_files(folder)
+    description = read_json(files.check(DESCRIPTION_FILE))
     if not isinstance(description, dict) or not isinstance(description.get("network"), dict):
-        raise ModelError(f"{folder / DESCRIPTION_FILE} does not describe a network; train again")
+        raise ModelError(
+            f"{files.folder / DESCRIPTION_FILE} does not describe a network; train again"
+        )
     settings = description["network"]
     network, kind = build_network(settings), NETWORKS[settings["kind"]]
-    _check_schema(folder / DESCRIPTION_FILE, settings, kind)
-    path = folder / WEIGHTS_FILE
+    _check_schema(files.folder / DESCRIPTION_FILE, settings, kind)
+    path = files.check(WEIGHTS_FILE)
     try:
         tensors = load_file(path)
     except FileNotFoundError:

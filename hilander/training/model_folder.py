@@ -10,7 +10,9 @@ from typing import Any
 from hilander.embeddings.preparation import PerSetPreparation, Preparation
 from hilander.errors import ModelError, SettingError
 from hilander.hierarchy.rules import Rules
-from hilander.io.writing import check_folder_kind, folder_writer, read_json, write_json
+from hilander.io.digests import FileList
+from hilander.io.stored_json import read_json
+from hilander.io.writing import folder_writer, open_stored_folder, write_json
 from hilander.linkage.paper.reference import import_reference_weights
 from hilander.linkage.paper.settings import Features
 from hilander.linkage.storage import MODEL_KIND, StoredNetwork, read_network, write_network
@@ -66,8 +68,8 @@ def read_model_folder(folder: Path) -> ModelFolder:
     ModelError
         When it is damaged or of another version.
     """
-    source = check_folder_kind(folder, MODEL_KIND)
-    stored = read_network(source)
+    files = open_stored_folder(folder, MODEL_KIND)
+    source, stored = files.folder, read_network(files)
     described = stored.description
     try:
         parameters = rename_parameters(described["parameters"])
@@ -79,7 +81,7 @@ def read_model_folder(folder: Path) -> ModelFolder:
             network=stored.network,
             rules=Rules.from_dict(described["rules"]),
             preparation=_read_preparation(stored, parameters),
-            history=_read_history(source),
+            history=_read_history(files),
             summary=described["training"],
             n_features=None if n_features is None else int(n_features),
         )
@@ -140,8 +142,8 @@ def _read_preparation(
     )
 
 
-def _read_history(folder: Path) -> Any:
-    history = folder / HISTORY_FILE
+def _read_history(files: FileList) -> Any:
+    history = files.check(HISTORY_FILE)
     return read_json(history) if history.is_file() else []
 
 

@@ -219,7 +219,7 @@ def fill_disk(monkeypatch):
     def full(path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("hilander.io.writing._flush", full)
+    monkeypatch.setattr("hilander.io.writing.flush", full)
 
 
 def test_a_full_disk_leaves_nothing_behind(model, tmp_path, refused, monkeypatch):

@@ -66,7 +66,7 @@ def test_a_model_folder_is_not_a_run(run):
 
 def test_a_run_without_its_hierarchy_is_refused(run):
     (run / HIERARCHY_FILE).unlink()
-    with pytest.raises(FileFormatError, match=r"holds no hierarchy\.npz"):
+    with pytest.raises(FileFormatError, match=r"hierarchy\.npz does not exist"):
         Hierarchy.load(run)
 
 

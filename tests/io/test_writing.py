@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hilander.errors import FileFormatError, OutputError
+from hilander.io import swapping
 from hilander.io.writing import (
     check_folder_kind,
     claim_folder,
@@ -157,7 +158,7 @@ def test_a_replaced_folder_keeps_only_files_of_others(tmp_path):
     check_folder_kind(target, "model")
 
 
-@pytest.mark.parametrize("where", ["in the block", "first rename", "second rename"])
+@pytest.mark.parametrize("where", ["in the block", "exchange", "first rename", "second rename"])
 def test_a_failed_folder_leaves_the_old_one_unchanged(tmp_path, monkeypatch, where):
     target = tmp_path / "m"
     write_model(target, weights="old", other="old")
@@ -171,6 +172,8 @@ def test_a_failed_folder_leaves_the_old_one_unchanged(tmp_path, monkeypatch, whe
         real(source, destination)
 
     monkeypatch.setattr(os, "rename", rename)
+    exchange = fail_with(errno.ENOSPC) if where == "exchange" else lambda *_: False
+    monkeypatch.setattr(swapping, "exchange", exchange)
 
     def write():
         with folder_writer(target, "model") as inside:

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -84,3 +85,24 @@ def test_a_write_that_fails_keeps_the_previous_checkpoint(tmp_path, monkeypatch)
             checkpoint.keep(network, optimizer, [*HISTORY, {"epoch": 2}])
     assert checkpoint.path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [checkpoint.path]
+
+
+def test_a_checkpoint_with_any_flipped_byte_is_never_used(tmp_path):
+    network, optimizer, checkpoint = trained(tmp_path / "c")
+    whole = (tmp_path / "c").read_bytes()
+    rng = np.random.default_rng(0)
+    before = [weight.detach().clone() for weight in network.parameters()]
+    n_refused = 0
+    for place in rng.choice(len(whole), 60, replace=False):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << int(rng.integers(8))
+        (tmp_path / "c").write_bytes(damaged)
+        try:
+            history = checkpoint.restore(network, optimizer)
+        except FileFormatError:
+            n_refused += 1
+        else:  # taken for the checkpoint of another run, or the byte says nothing
+            assert history in ([], HISTORY)
+        for weight, expected in zip(network.parameters(), before, strict=True):
+            assert torch.equal(weight, expected)
+    assert n_refused > 40

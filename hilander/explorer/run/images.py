@@ -18,7 +18,7 @@ import numpy.typing as npt
 from hilander.errors import FileFormatError, OutputError, SettingError
 from hilander.explorer.run.items import PATH_COLUMN, Items
 from hilander.hierarchy.run_extras import IMAGES_FILE, THUMBS_FILE, check_thumbs
-from hilander.io.writing import read_json, write_atomically
+from hilander.io.writing import list_stored_files, read_json, write_atomically
 
 # Rows whose ids are tried as paths before an image folder is refused.
 _IDS_TRIED = 100
@@ -245,7 +245,7 @@ def open_images(
     if thumbs is not None:
         return _open_array(Path(thumbs), len(items))
     if images_folder is None and (folder / IMAGES_FILE).is_file():
-        content = read_json(folder / IMAGES_FILE)
+        content = read_json(list_stored_files(folder).check(IMAGES_FILE))
         images_folder = content.get("folder") if isinstance(content, dict) else None
     if images_folder is not None:
         source = ImageFolder(Path(images_folder), items, cache)
@@ -257,7 +257,7 @@ def open_images(
             )
         return source
     if (folder / THUMBS_FILE).is_file():
-        return _open_array(folder / THUMBS_FILE, len(items))
+        return _open_array(list_stored_files(folder).check(THUMBS_FILE), len(items))
     return NoImages()
 
 

@@ -15,6 +15,7 @@ from hilander.embeddings.labels import encode_labels
 from hilander.errors import FileFormatError, MissingFileError
 from hilander.hierarchy.run_extras import ITEMS_FILE
 from hilander.hierarchy.storage import CLUSTERS_FILE
+from hilander.io.writing import list_stored_files
 
 LABEL_COLUMN = "label"
 PATH_COLUMN = "path"
@@ -144,8 +145,9 @@ def read_items(folder: Path, n_points: int, labels: npt.NDArray[Any] | None = No
     labels : ndarray of shape (n_points,), optional
         True identities given by the user.
     """
-    ids = _read(folder / CLUSTERS_FILE, ["id"], n_points)["id"]
-    extra = folder / ITEMS_FILE
+    files = list_stored_files(folder)
+    ids = _read(files.check(CLUSTERS_FILE), ["id"], n_points)["id"]
+    extra = files.check(ITEMS_FILE)
     columns = _read(extra, None, n_points) if extra.is_file() else {}
     columns.pop("id", None)
     return Items(ids, columns, labels)

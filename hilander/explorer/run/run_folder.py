@@ -22,7 +22,7 @@ from hilander.explorer.run.nested_order import NestedOrder, build_nested_order
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.run_extras import DETAILS_FILE, GRAPH_FILE, PEAKS_FILE
 from hilander.hierarchy.storage import HIERARCHY_FILE
-from hilander.io.writing import read_json
+from hilander.io.writing import list_stored_files, read_json
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Run:
     @cached_property
     def peak_features(self) -> tuple[IntArray, FloatArray] | None:
         """Points that are peaks of the first level, and their features, if the run has them."""
-        path = self.folder / PEAKS_FILE
+        path = list_stored_files(self.folder).check(PEAKS_FILE)
         if not path.is_file():
             return None
         arrays = map_npz(path)
@@ -155,16 +155,18 @@ def open_run(
     given = attachments or Attachments()
     hierarchy = Hierarchy.load(path)
     _check_ranges(hierarchy, path)
+    files = list_stored_files(path)
     items = read_items(path, hierarchy.n_points, given.labels)
     notes: list[str] = []
     graph, details = None, {}
     images: ImageSource = NoImages()
     try:
-        graph = read_run_graph(path / GRAPH_FILE, hierarchy.n_points)
+        graph = read_run_graph(files.check(GRAPH_FILE), hierarchy.n_points)
     except HiLanderError as error:
         notes.append(str(error))
     try:
-        content = read_json(path / DETAILS_FILE) if (path / DETAILS_FILE).is_file() else {}
+        has_details = (path / DETAILS_FILE).is_file()
+        content = read_json(files.check(DETAILS_FILE)) if has_details else {}
         details = content if isinstance(content, dict) else {}
     except HiLanderError as error:
         notes.append(str(error))

@@ -9,6 +9,7 @@ import pytest
 from hilander.errors import FileFormatError, SettingError
 from hilander.explorer.run.images import NoImages, ThumbnailArray
 from hilander.explorer.run.run_folder import Attachments, open_run
+from hilander.io.digests import skip_verification
 from hilander.io.writing import read_json
 
 
@@ -53,7 +54,7 @@ def test_a_hierarchy_with_an_index_out_of_range_is_refused(run_folder, array):
     not_a_peak = int(np.setdiff1d(np.arange(len(kept["0/labels"])), kept["0/peaks"])[0])
     kept[f"0/{array}"][not_a_peak] = 10_000
     np.savez(run_folder / "hierarchy.npz", **kept)
-    with pytest.raises(FileFormatError, match="points outside"):
+    with skip_verification(), pytest.raises(FileFormatError, match="points outside"):
         open_run(run_folder)
 
 
@@ -63,7 +64,7 @@ def test_a_table_of_other_length_is_refused(run_folder, make_run):
 
     shorter = parquet.read_table(other / "clusters.parquet").slice(0, 10)
     parquet.write_table(shorter, run_folder / "clusters.parquet")
-    with pytest.raises(FileFormatError, match="10 rows"):
+    with skip_verification(), pytest.raises(FileFormatError, match="10 rows"):
         open_run(run_folder)
 
 
