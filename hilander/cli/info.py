@@ -13,7 +13,9 @@ import numpy as np
 from hilander.cli.inputs import find_model
 from hilander.errors import FileFormatError, MissingFileError
 from hilander.io.files import EMBEDDING_SUFFIXES, read_embeddings
-from hilander.io.writing import MARKER, check_folder_kind, read_json
+from hilander.io.schemas import RunDetails
+from hilander.io.stored_json import read_json
+from hilander.io.writing import MARKER, check_folder_kind, list_stored_files, read_marker
 
 # Explanations that are printed after a value.
 MEANINGS = {
@@ -104,12 +106,7 @@ def describe(path: Path) -> dict[str, Any]:
 
 
 def _describe_folder(path: Path) -> dict[str, Any]:
-    if not (path / MARKER).is_file():
-        raise FileFormatError(
-            f"{path} has no {MARKER}, expected a folder written by hilander; check the path"
-        )
-    marker = read_json(path / MARKER)
-    kind = marker.get("hilander") if isinstance(marker, dict) else None
+    kind = read_marker(path)["hilander"]
     if kind == "model":
         return _describe_model(check_folder_kind(path, "model"))
     if kind == "run":
@@ -173,21 +170,23 @@ def _describe_run(path: Path) -> dict[str, Any]:
         "singletons": int((sizes == 1).sum()),
     }
     if (path / DETAILS_FILE).is_file():
-        facts |= _read_details(read_json(path / DETAILS_FILE), hierarchy.n_levels)
+        details = read_json(list_stored_files(path).check(DETAILS_FILE), RunDetails)
+        facts |= _read_details(details, hierarchy.n_levels)
     return facts
 
 
 def _read_details(details: dict[str, Any], n_levels: int) -> dict[str, Any]:
     """Facts in run.json."""
-    facts = {"input": details["input"]["path"], "model": details["settings"]["model"]}
+    settings, stages = details.get("settings", {}), details.get("stages", [])
+    facts = {"input": details.get("input", {}).get("path"), "model": settings.get("model")}
     if prepared := details.get("model", {}).get("preparation"):
         facts["embeddings_are"] = prepared
-    facts |= {name: details["settings"][name] for name in ("k", "p_tau")}
-    applied = [stage["p_tau"] for stage in details["stages"] if "p_tau" in stage]
+    facts |= {name: settings.get(name) for name in ("k", "p_tau")}
+    applied = [stage["p_tau"] for stage in stages if stage.get("p_tau") is not None]
     if applied:
         # The last stage is no level if it merged nothing.
         facts["p_tau_applied"] = applied[:n_levels]
-    facts["seconds"] = round(sum(stage["seconds"] for stage in details["stages"]), 2)
+    facts["seconds"] = round(sum(stage["seconds"] for stage in stages), 2)
     return facts
 
 

@@ -15,7 +15,9 @@ from hilander.cli.inputs import add_labels, add_run_folder
 from hilander.embeddings.labels import encode_labels, has_unknown
 from hilander.errors import LabelError, SettingError
 from hilander.io.files import read_labels
-from hilander.io.writing import list_stored_files, read_json
+from hilander.io.schemas import RunDetails
+from hilander.io.stored_json import read_json
+from hilander.io.writing import list_stored_files
 
 
 def add_parser(subparsers: Any) -> None:
@@ -116,10 +118,9 @@ def read_run_ids(folder: Path) -> Any:
 
     files = list_stored_files(folder)
     details = files.check(DETAILS_FILE)
-    if details.is_file():
-        content = read_json(details)
-        if isinstance(content, dict) and not content.get("input", {}).get("has_ids", True):
-            return None
+    content = read_json(details, RunDetails) if details.is_file() else {}
+    if not content.get("input", {}).get("has_ids", True):
+        return None
     path = files.check(CLUSTERS_FILE)
     if not path.is_file():
         raise SettingError(f"{path} does not exist; run `hilander cluster` again")

@@ -115,6 +115,7 @@ def read_parquet_column(
             )
         if hasattr(column.type, "value_type") and hasattr(column.type, "index_type"):
             column = column.cast(column.type.value_type)  # a dictionary type: categories of pandas
+        column.validate(full=True)  # text may hold bytes that are not UTF-8
         return np.asarray(column.to_numpy())
 
 

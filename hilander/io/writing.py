@@ -12,34 +12,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from hilander.errors import FileFormatError, MissingFileError, OutputError
 from hilander.io.digests import FileList, list_digests
 from hilander.io.hidden_names import temporary_sibling
 from hilander.io.locks import lock_output
 from hilander.io.output_errors import output_errors, resolve_output
+from hilander.io.schemas import Marker
 from hilander.io.stored_json import check_schema
 from hilander.io.stored_json import read_json as read_json
 from hilander.io.swapping import flush, flush_folder, put_in_place, recover_output
 
 MARKER = "hilander.json"
 _FORMAT = 1
-
-
-class FileEntry(msgspec.Struct):
-    """What a marker says of a file; version 0.1 listed names alone."""
-
-    size: int
-    blake2b: str
-
-
-class Marker(msgspec.Struct):
-    """Content of `hilander.json`."""
-
-    hilander: str
-    format: int
-    files: dict[str, FileEntry] | list[str] = []
 
 
 @contextlib.contextmanager

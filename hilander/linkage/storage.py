@@ -30,6 +30,8 @@ PRETRAINED = Path(__file__).parent / "pretrained"  # the model that comes with t
 Network = Lander | EvidenceNetwork
 _NETWORK = "network/"
 _ARRAY = "array/"
+# Whole numbers in settings that are no width, such as a number of points.
+_MOST_POINTS = 1_000_000
 _SCHEMA = "edge_features"  # key of the schema hash among the settings of a network
 
 
@@ -124,7 +126,9 @@ def read_network(folder: Path | FileList) -> StoredNetwork:
             f"{files.folder / DESCRIPTION_FILE} does not describe a network; train again"
         )
     settings = description["network"]
-    network, kind = build_network(settings), NETWORKS[settings["kind"]]
+    if settings.get("kind") not in [*NETWORKS]:
+        build_network(settings)  # raises
+    kind = NETWORKS[settings["kind"]]
     _check_schema(files.folder / DESCRIPTION_FILE, settings, kind)
     path = files.check(WEIGHTS_FILE)
     try:
@@ -138,6 +142,8 @@ def read_network(folder: Path | FileList) -> StoredNetwork:
         for key, value in tensors.items()
         if key.startswith(_NETWORK)
     }
+    _check_size(settings, weights, path)
+    network = build_network(settings)
     try:
         network.load_state_dict(weights)
     except RuntimeError as error:
@@ -154,7 +160,7 @@ def build_network(settings: dict[str, Any]) -> Network:
     """A network with the settings that `describe_network` gave; its weights are random."""
     values = {name: value for name, value in settings.items() if name not in ("kind", _SCHEMA)}
     name = settings.get("kind")
-    if name not in NETWORKS:
+    if name not in [*NETWORKS]:  # a list, since any JSON value may be here
         known = " and ".join(NETWORKS)
         raise ModelError(f"the model is of kind {name!r}, this version knows {known}")
     kind: Any = NETWORKS[name]
@@ -165,6 +171,28 @@ def build_network(settings: dict[str, Any]) -> Network:
 def as_evidence_network(network: Network) -> EvidenceNetwork | None:
     """The network itself if it is of the default method, else None."""
     return network if isinstance(network, EvidenceNetwork) else None
+
+
+def _check_size(settings: dict[str, Any], weights: dict[str, Any], path: Path) -> None:
+    """Refuse settings of a network that is larger than the stored weights.
+
+    A network without memory for its weights is built, so that a hostile file cannot ask for more
+    memory than it has bytes itself.
+    """
+    import torch
+
+    n_weights = sum(weight.numel() for weight in weights.values())
+    whole = [value for value in settings.values() if isinstance(value, int)]
+    if max(whole, default=0) > max(n_weights, _MOST_POINTS):
+        raise ModelError(f"{path} has {n_weights:,} weights, too few for its settings; train again")
+    with torch.device("meta"):
+        sketch = build_network(settings)
+    needed = sum(weight.numel() for weight in sketch.state_dict().values())
+    if needed > n_weights:
+        raise ModelError(
+            f"{path} does not fit the settings in the same folder: it has {n_weights:,} weights, "
+            f"the settings need {needed:,}; restore it or train again"
+        )
 
 
 def _check_schema(path: Path, settings: dict[str, Any], kind: NetworkKind) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from hilander.embeddings.preparation import PerSetPreparation, Preparation
-from hilander.errors import ModelError, SettingError
+from hilander.errors import FileFormatError, ModelError, SettingError
 from hilander.hierarchy.rules import Rules
 from hilander.io.digests import FileList
-from hilander.io.stored_json import read_json
+from hilander.io.schemas import History, ModelDescription
+from hilander.io.stored_json import check_schema, read_json
 from hilander.io.writing import folder_writer, open_stored_folder, write_json
 from hilander.linkage.paper.reference import import_reference_weights
 from hilander.linkage.paper.settings import Features
@@ -72,6 +73,7 @@ def read_model_folder(folder: Path) -> ModelFolder:
     source, stored = files.folder, read_network(files)
     described = stored.description
     try:
+        check_schema(described, ModelDescription, source)
         parameters = rename_parameters(described["parameters"])
         if parameters["learning"] is not None:
             method = find_method(parameters["method"])
@@ -85,7 +87,7 @@ def read_model_folder(folder: Path) -> ModelFolder:
             summary=described["training"],
             n_features=None if n_features is None else int(n_features),
         )
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, FileFormatError) as error:
         raise ModelError(f"{source} is not a model of this version ({error})") from error
     return ModelFolder(model, parameters)
 
@@ -144,7 +146,7 @@ def _read_preparation(
 
 def _read_history(files: FileList) -> Any:
     history = files.check(HISTORY_FILE)
-    return read_json(history) if history.is_file() else []
+    return read_json(history, History) if history.is_file() else []
 
 
 def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import json
 import sqlite3
 import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +22,8 @@ import numpy as np
 from hilander.arrays.rows import IntArray
 from hilander.errors import FileFormatError, OutputError
 from hilander.explorer.review_log.state import Event
+from hilander.io.output_errors import output_errors
+from hilander.io.stored_json import check_schema
 
 REVIEW_FILE = "review.sqlite"
 CACHE_FOLDER = "cache"
@@ -48,6 +50,10 @@ CREATE TABLE IF NOT EXISTS events (
     client_key TEXT UNIQUE
 );
 """
+
+
+class DamagedReviewError(FileFormatError):
+    """The database of a review is damaged, or is none."""
 
 
 def state_folder(run_folder: str | Path) -> Path:
@@ -96,14 +102,17 @@ class ReviewStore:
             self._db = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, timeout=_LOCK_SECONDS
             )
+            self._check_pages()
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
             self._check_format()
-        except sqlite3.DatabaseError as error:
-            raise FileFormatError(
-                f"{path} is not a review database or is damaged ({error}); move it away to start "
-                "again"
+        except sqlite3.OperationalError as error:
+            raise OutputError(
+                f"{path} cannot be opened ({error}); close what uses it, or choose another place "
+                "with --state"
             ) from error
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            raise self._damaged(error) from error
         except OSError as error:
             raise OutputError(
                 f"{path} cannot be written ({error.strerror or error}); choose another place "
@@ -129,11 +138,12 @@ class ReviewStore:
             ).fetchone()
         if row is None:
             return None
-        try:
+        with self._reading():
             labels = np.frombuffer(zlib.decompress(row[4]), dtype=np.int32).astype(np.int64)
-            return Base(row[0], row[1], row[2], json.loads(zlib.decompress(row[3])), labels)
-        except (zlib.error, ValueError) as error:
-            raise FileFormatError(f"{self.path} is damaged ({error})") from error
+            ids = check_schema(json.loads(zlib.decompress(row[3])), list[str], self.path)
+            if len(ids) != len(labels):
+                raise ValueError(f"{len(ids)} ids for {len(labels)} labels")
+            return Base(int(row[0]), str(row[1]), int(row[2]), ids, labels)
 
     def latest_fingerprint(self) -> tuple[int, str] | None:
         """Return number and fingerprint of the latest base, without reading its points."""
@@ -213,12 +223,12 @@ class ReviewStore:
 
     def events(self, base: int, after: int = 0) -> list[Event]:
         """Read the events of a base that follow event `after`."""
-        with self._lock:
+        with self._lock, self._reading():
             rows = self._db.execute(
                 "SELECT seq, kind, payload, at FROM events WHERE base = ? AND seq > ? ORDER BY seq",
                 (base, after),
             ).fetchall()
-        return [_event(row) for row in rows]
+            return [_event(row) for row in rows]
 
     def find_key(self, client_key: str) -> int | None:
         """Return the number of the event that a request wrote, if it was written."""
@@ -230,9 +240,29 @@ class ReviewStore:
 
     def conflicts(self, base: int) -> list[dict[str, Any]]:
         """Read the conflicts of a base: decisions that could not be carried over to it."""
-        with self._lock:
+        with self._lock, self._reading():
             row = self._db.execute("SELECT conflicts FROM bases WHERE id = ?", (base,)).fetchone()
-        return [] if row is None else list(json.loads(row[0]))
+            found = [] if row is None else json.loads(row[0])
+            return list(check_schema(found, list[dict[str, Any]], self.path))
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Turn what a damaged row raises into a DamagedReviewError."""
+        try:
+            yield
+        except (sqlite3.DatabaseError, zlib.error, ValueError, TypeError) as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> DamagedReviewError:
+        return DamagedReviewError(
+            f"{self.path} is not a review database or is damaged ({error}); move it away to start "
+            "again"
+        )
+
+    def _check_pages(self) -> None:
+        found = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise sqlite3.DatabaseError(found)
 
     def _last(self, base: int) -> int:
         row = self._db.execute("SELECT MAX(seq) FROM events WHERE base = ?", (base,)).fetchone()
@@ -274,7 +304,33 @@ class _Transaction:
 
 
 def _event(row: tuple[int, str, bytes, str]) -> Event:
-    return Event(int(row[0]), row[1], json.loads(zlib.decompress(row[2])), row[3])
+    payload = json.loads(zlib.decompress(row[2]))
+    if not isinstance(payload, dict):
+        raise ValueError(f"action {row[0]} is {payload!r:.40}")
+    return Event(int(row[0]), str(row[1]), payload, str(row[3]))
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged review, so that another one can be started; nothing is lost.
+
+    Parameters
+    ----------
+    path : Path
+        The database. The files that SQLite keeps beside it are renamed too.
+
+    Returns
+    -------
+    aside : Path
+        The new name, ``review-damaged-<time>.sqlite``.
+    """
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S-%f")
+    aside = path.with_name(f"{path.stem}-damaged-{stamp}{path.suffix}")
+    with output_errors(path):
+        for ending in ("-wal", "-shm", ""):
+            part = path.with_name(path.name + ending)
+            if part.exists():
+                part.rename(aside.with_name(aside.name + ending))
+    return aside
 
 
 def _now() -> str:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from hilander.errors import FileFormatError, OutputError, SettingError
 from hilander.explorer.run.items import PATH_COLUMN, Items
 from hilander.hierarchy.run_extras import IMAGES_FILE, THUMBS_FILE, check_thumbs
+from hilander.io.schemas import ImagesNote
 from hilander.io.writing import list_stored_files, read_json, write_atomically
 
 # Rows whose ids are tried as paths before an image folder is refused.
@@ -245,8 +246,9 @@ def open_images(
     if thumbs is not None:
         return _open_array(Path(thumbs), len(items))
     if images_folder is None and (folder / IMAGES_FILE).is_file():
-        content = read_json(list_stored_files(folder).check(IMAGES_FILE))
-        images_folder = content.get("folder") if isinstance(content, dict) else None
+        images_folder = read_json(list_stored_files(folder).check(IMAGES_FILE), ImagesNote)[
+            "folder"
+        ]
     if images_folder is not None:
         source = ImageFolder(Path(images_folder), items, cache)
         ids_are_paths = any(source.locate(row) for row in range(min(len(items), _IDS_TRIED)))

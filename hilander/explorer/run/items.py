@@ -163,6 +163,8 @@ def _read(path: Path, names: list[str] | None, n_points: int) -> dict[str, Any]:
         columns = {name: table.column(name).combine_chunks() for name in table.column_names}
         if names is not None:
             columns = {name: column.cast(pyarrow.string()) for name, column in columns.items()}
+        for column in columns.values():
+            column.validate(full=True)  # text may hold bytes that are not UTF-8
     except FileNotFoundError:
         raise MissingFileError(f"{path} does not exist; run `hilander cluster` again") from None
     except (pyarrow.ArrowException, OSError) as error:

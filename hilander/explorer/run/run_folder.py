@@ -22,6 +22,7 @@ from hilander.explorer.run.nested_order import NestedOrder, build_nested_order
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.run_extras import DETAILS_FILE, GRAPH_FILE, PEAKS_FILE
 from hilander.hierarchy.storage import HIERARCHY_FILE
+from hilander.io.schemas import RunDetails
 from hilander.io.writing import list_stored_files, read_json
 
 
@@ -116,12 +117,21 @@ class Run:
             return None
         arrays = map_npz(path)
         points, features = arrays.get("points"), arrays.get("features")
-        if points is None or features is None or features.ndim != 2 or len(points) != len(features):
+        if (
+            points is None
+            or features is None
+            or points.dtype.kind not in "iu"
+            or features.dtype.kind != "f"
+            or (points.ndim, features.ndim) != (1, 2)
+            or len(points) != len(features)
+        ):
             raise FileFormatError(
                 f"{path} holds no features of peaks; run `hilander cluster` again"
             )
         if len(points) and not (int(points.min()) >= 0 and int(points.max()) < self.n_points):
             raise FileFormatError(f"{path} names points that the run does not have")
+        if not np.isfinite(features).all():
+            raise FileFormatError(f"{path} holds numbers that are not finite")
         return np.asarray(points), features
 
     def stamp(self) -> tuple[int, int]:
@@ -158,7 +168,8 @@ def open_run(
     files = list_stored_files(path)
     items = read_items(path, hierarchy.n_points, given.labels)
     notes: list[str] = []
-    graph, details = None, {}
+    graph: RunGraph | None = None
+    details: dict[str, Any] = {}
     images: ImageSource = NoImages()
     try:
         graph = read_run_graph(files.check(GRAPH_FILE), hierarchy.n_points)
@@ -166,8 +177,7 @@ def open_run(
         notes.append(str(error))
     try:
         has_details = (path / DETAILS_FILE).is_file()
-        content = read_json(files.check(DETAILS_FILE)) if has_details else {}
-        details = content if isinstance(content, dict) else {}
+        details = read_json(files.check(DETAILS_FILE), RunDetails) if has_details else {}
     except HiLanderError as error:
         notes.append(str(error))
     try:

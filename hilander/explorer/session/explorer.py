@@ -334,7 +334,7 @@ class Explorer:
         for event in events:
             try:
                 state.apply(event)
-            except (HiLanderError, KeyError, TypeError, ValueError) as error:
+            except (HiLanderError, LookupError, TypeError, ValueError, AttributeError) as error:
                 raise FileFormatError(
                     f"{self.store.path}: action {event.seq} does not fit this run ({error}); "
                     "move the file away to start again"

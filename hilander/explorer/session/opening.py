@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from hilander.errors import OutputError
-from hilander.explorer.review_log.store import CACHE_FOLDER, REVIEW_FILE, ReviewStore, state_folder
+from hilander.explorer.review_log.store import (
+    CACHE_FOLDER,
+    REVIEW_FILE,
+    DamagedReviewError,
+    ReviewStore,
+    set_aside,
+    state_folder,
+)
 from hilander.explorer.run.run_folder import Attachments, Run, open_run
 from hilander.explorer.session.explorer import Explorer
 from hilander.io.writing import write_json
@@ -51,7 +60,13 @@ def open_explorer(
         other = open_run(path)
         name = other.name if other.name not in others else str(path)
         others[name] = other
-    return Explorer(run, ReviewStore(target / REVIEW_FILE), others, cache)
+    review = target / REVIEW_FILE
+    try:
+        return Explorer(run, ReviewStore(review), others, cache)
+    except DamagedReviewError as error:
+        note = f"{error}. It is set aside as {set_aside(review)}, and a new review is started."
+    warnings.warn(note, stacklevel=2)
+    return Explorer(replace(run, notes=(*run.notes, note)), ReviewStore(review), others, cache)
 
 
 def _write_state_note(folder: Path) -> None:

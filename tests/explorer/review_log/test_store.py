@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hilander.errors import FileFormatError, OutputError
-from hilander.explorer.review_log.store import Base, ReviewStore
+from hilander.explorer.review_log.store import Base, ReviewStore, set_aside
 
 BASE = Base(0, "print", 3, ["a", "b", "c"], np.array([0, 1, 2]))
 
@@ -97,3 +97,58 @@ def test_a_path_that_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="--state"):
         ReviewStore(tmp_path / "file" / "review.sqlite")
+
+
+def damage_pages(path, seed):
+    content = bytearray(path.read_bytes())
+    rng = np.random.default_rng(seed)
+    for place in rng.integers(100, len(content), 400):
+        content[place] ^= 255
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_damaged_database_is_an_error_and_is_left_as_it_is(store, seed):
+    base = store.add_base(BASE)
+    for number in range(200):
+        store.append(base, "name", {"name": f"n{number}" * 50})
+    store.close()
+    damage_pages(store.path, seed)
+    before = store.path.read_bytes()
+    with pytest.raises(FileFormatError, match=r"review\.sqlite .*is damaged"):
+        read_all(store.path)
+    assert store.path.read_bytes() == before
+
+
+def read_all(path):
+    again = ReviewStore(path)
+    base = again.latest_base()
+    return again.events(base.id), again.conflicts(base.id)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE events SET payload = x'00'",
+        "UPDATE events SET payload = zeroblob(0)",
+        "UPDATE bases SET ids = x'1234'",
+        "UPDATE bases SET conflicts = '3'",
+        "UPDATE bases SET labels = (SELECT ids FROM bases)",
+    ],
+)
+def test_a_row_that_cannot_be_read_is_an_error_of_the_file(store, change):
+    store.append(store.add_base(BASE), "name", {"name": "a"})
+    store._db.execute(change)
+    with pytest.raises(FileFormatError, match="is damaged"):
+        read_all(store.path)
+
+
+def test_a_review_that_is_set_aside_keeps_its_name_and_content(tmp_path):
+    path = tmp_path / "review.sqlite"
+    path.write_bytes(b"not a database")
+    (tmp_path / "review.sqlite-wal").write_bytes(b"log")
+    aside = set_aside(path)
+    assert aside.name.startswith("review-damaged-")
+    assert aside.read_bytes() == b"not a database"
+    assert aside.with_name(aside.name + "-wal").read_bytes() == b"log"
+    assert not path.exists()

@@ -89,3 +89,22 @@ def test_an_undone_action_is_the_same_after_a_restart(explorer, run_folder):
     assert again.review.state.labels.tolist() == labels
     assert [event.seq for event in again.review.undone] == [first.seq]
     again.store.close()
+
+
+@pytest.mark.parametrize("damage", ["pages", "row"])
+def test_a_damaged_review_is_set_aside_and_a_new_one_started(explorer, run_folder, damage):
+    explorer.act("name", {"group": int(explorer.reviewed().order("size")[0]), "name": "mine"})
+    path = explorer.store.path
+    if damage == "row":
+        explorer.store._db.execute("UPDATE events SET payload = x'00'")
+    explorer.store.close()
+    if damage == "pages":
+        path.write_bytes(path.read_bytes()[:5000] + b"\xff" * 9000)
+    before = path.read_bytes()
+    with pytest.warns(UserWarning, match="is set aside as .*review-damaged-"):
+        again = open_explorer(run_folder)
+    again.store.close()
+    (aside,) = path.parent.glob("review-damaged-*.sqlite")
+    assert aside.read_bytes() == before
+    assert not again.review.log
+    assert "set aside" in again.run.notes[-1]
