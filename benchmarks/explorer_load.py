@@ -24,7 +24,8 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from hilander.hierarchy.hierarchy import Hierarchy, Level
+from hilander.hierarchy.hierarchy import Hierarchy
+from hilander.hierarchy.level import Level
 from hilander.hierarchy.run_extras import RunExtras, write_extras
 from hilander.hierarchy.storage import write_hierarchy
 from hilander.io.writing import folder_writer

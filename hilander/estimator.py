@@ -8,36 +8,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from hilander.arrays.rows import FloatArray, IntArray
 from hilander.embeddings.labels import encode_known
-from hilander.embeddings.points import read_points
-from hilander.embeddings.preparation import PerSetPreparation, Preparation
+from hilander.embeddings.points import is_single_row, read_points
 from hilander.embeddings.validation import has_names
 from hilander.graph.knn_graph import KnnGraph
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.levels import LevelStep
-from hilander.hierarchy.rules import Rules
+from hilander.hierarchy.work import Work
 from hilander.metrics.scores import bcubed_f
+from hilander.training.fitted import FittedParts
 from hilander.training.parameters import NOT_GIVEN
 
 if TYPE_CHECKING:
     from hilander.hierarchy.decoding.decode import Decoder
-    from hilander.hierarchy.work import Work
+    from hilander.hierarchy.membership import Membership
     from hilander.linkage.evidence.training import EvidenceLearning
     from hilander.linkage.paper.settings import Encoder, Features
     from hilander.linkage.paper.training import LearningSettings
     from hilander.training.inference import RunSettings
     from hilander.training.model_folder import ModelFolder
 
-_NOT_FITTED = (
-    "This %(name)s instance is not fitted yet, expected a trained one; call fit(X, y) with "
-    "labelled embeddings, or use %(name)s.pretrained(), which needs no labels"
-)
 
-
-class HiLander(BaseEstimator):  # type: ignore[misc]
+class HiLander(FittedParts, BaseEstimator):  # type: ignore[misc]
     """Learn from labelled embeddings how to cluster, then cluster embeddings of new identities.
 
     Parameters
@@ -229,9 +224,38 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         -------
         hierarchy : Hierarchy of n_samples points
         """
-        steps = self.walk(X, k=k, p_tau=p_tau, decoder=decoder, graph=graph, memory=memory)
-        as_released = self.rules_.as_released
-        return Hierarchy.of_steps(steps, keep_last=as_released, keep_graph=memory is None)
+        self._check_fitted()
+        if is_single_row(X):
+            self._read_rows(X)
+            return Hierarchy.of_one_cluster(1)
+        work = Work()
+        steps = self.walk(
+            X, k=k, p_tau=p_tau, decoder=decoder, graph=graph, memory=memory, work=work
+        )
+        as_released, keep = self.rules_.as_released, memory is None
+        return Hierarchy.of_steps(steps, keep_last=as_released, keep_graph=keep, work=work)
+
+    def assign(self, X: Any, hierarchy: Hierarchy, top: int = 5) -> Membership:
+        """The most probable clusters of embeddings that are not in a hierarchy, row by row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            One row is enough.
+        hierarchy : Hierarchy
+            Made by this model, or read from its run folder.
+        top : int
+
+        Returns
+        -------
+        membership : Membership
+            `clusters` and `probability` of shape (n_samples, top), `new` of shape (n_samples,).
+        """
+        from hilander.training.assignment import assign_points
+
+        self._check_fitted()
+        points = self._read_rows(X)
+        return assign_points(self.model_, points, hierarchy, top, self.method, self.device)
 
     def walk(
         self,
@@ -285,7 +309,8 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> IntArray:
         """Cluster embeddings and return the final partition, shape (n_samples,), ints from 0.
 
-        The points of X are clustered jointly: the cluster of a point depends on the others.
+        The points of X are clustered jointly: the cluster of a point depends on the others. A
+        single row is one cluster. To look up rows in a hierarchy, use `assign`.
         """
         return self.cluster(X).labels(-1)
 
@@ -352,31 +377,6 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
         stored = import_reference(Path(path), features, k_reference, p_tau, early_stop=early_stop)
         return cls._from_folder(stored, device)
 
-    @property
-    def network_(self) -> Any:
-        """The trained network."""
-        return self.model_.network
-
-    @property
-    def rules_(self) -> Rules:
-        """Rules of inference, as chosen."""
-        return self.model_.rules
-
-    @property
-    def preparation_(self) -> Preparation | PerSetPreparation:
-        """Normalisation, centring and a linear map, as learned."""
-        return self.model_.preparation
-
-    @property
-    def history_(self) -> list[dict[str, Any]]:
-        """Losses of each epoch."""
-        return self.model_.history
-
-    @property
-    def summary_(self) -> dict[str, Any]:
-        """Counts and the validation table."""
-        return self.model_.summary
-
     @classmethod
     def _from_folder(cls, stored: ModelFolder, device: str) -> HiLander:
         estimator = cls(**stored.parameters | {"device": device})
@@ -385,8 +385,8 @@ class HiLander(BaseEstimator):  # type: ignore[misc]
             estimator.n_features_in_ = stored.model.n_features
         return estimator
 
-    def _check_fitted(self) -> None:
-        check_is_fitted(self, "model_", msg=_NOT_FITTED)
+    def _read_rows(self, X: Any) -> FloatArray:
+        return read_points(X, getattr(self, "n_features_in_", None), fewest=1)
 
     def _check_columns(self, X: Any, points: FloatArray, *, reset: bool) -> None:
         """Store, or compare, the number of features and their names, as scikit-learn does."""

@@ -3,83 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hilander.arrays.rows import BoolArray, FloatArray, IntArray
 from hilander.errors import LevelError, SettingError
+from hilander.hierarchy.basis import Basis
+from hilander.hierarchy.level import Level
 from hilander.hierarchy.levels import LevelStep
-from hilander.hierarchy.merge_tree import (
-    LevelLinks,
-    MergeTree,
-    build_merge_tree,
-    drop_small,
-)
+from hilander.hierarchy.merge_tree import LevelLinks, MergeTree, build_merge_tree, drop_small
+from hilander.hierarchy.nearest import SetSearch
+
+if TYPE_CHECKING:
+    from hilander.hierarchy.membership import Membership
+    from hilander.hierarchy.work import Work
 
 ReadGraph = Callable[[], tuple[IntArray, FloatArray]]
-
-
-@dataclass(frozen=True, eq=False)
-class Level:
-    """How the nodes of one level were merged.
-
-    Parameters
-    ----------
-    parent : ndarray of shape (n_nodes,), int64
-        Parent of each node, the node itself for a peak.
-    linkage : ndarray of shape (n_nodes,), float32
-        Probability of the edge to the parent, NaN for a peak.
-    density : ndarray of shape (n_nodes,), float32
-    labels : ndarray of shape (n_nodes,), int64
-        Cluster of each node: a node of the next level.
-    peaks : ndarray of shape (n_clusters,), int64
-        The node at the top of each cluster.
-    stops_early : bool
-        Whether early stopping would end at this level.
-    """
-
-    parent: IntArray
-    linkage: FloatArray
-    density: FloatArray
-    labels: IntArray
-    peaks: IntArray
-    stops_early: bool = False
-
-    def __post_init__(self) -> None:
-        n_nodes = len(self.parent)
-        if not (len(self.linkage) == len(self.density) == len(self.labels) == n_nodes):
-            raise LevelError("a level's parent, linkage, density and labels differ in length")
-        if not np.array_equal(self.labels[self.peaks], np.arange(len(self.peaks))):
-            raise LevelError("a level's peaks do not carry the labels of their clusters")
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes merged at this level."""
-        return len(self.parent)
-
-    @property
-    def n_clusters(self) -> int:
-        """Number of clusters that come out of it."""
-        return len(self.peaks)
-
-    @classmethod
-    def of_step(cls, step: LevelStep) -> Level:
-        """Keep of a step of the level loop what the hierarchy needs."""
-        return cls(
-            step.parents.index,
-            step.parents.linkage,
-            step.scores.density,
-            step.labels,
-            step.peaks,
-            step.stops_early,
-        )
 
 
 class Hierarchy:
@@ -95,9 +40,23 @@ class Hierarchy:
     read_graph : callable () -> (neighbours, linkage), optional
         Gives the graph of the points and the linkage of its edges, both of shape (n_points, k). The
         merge tree is built from it when it is first used.
+    read_basis : callable () -> Basis, optional
+        Gives what the hierarchy was computed from; new points are assigned by it.
+    cluster_ids : ndarray of shape (n_clusters,), optional
+        Id of each cluster of the last level; by default its number.
+
+    Attributes
+    ----------
+    cluster_ids : ndarray of shape (n_clusters,)
     """
 
-    def __init__(self, levels: Sequence[Level], read_graph: ReadGraph | None = None) -> None:
+    def __init__(
+        self,
+        levels: Sequence[Level],
+        read_graph: ReadGraph | None = None,
+        read_basis: Callable[[], Basis] | None = None,
+        cluster_ids: IntArray | None = None,
+    ) -> None:
         if not levels:
             raise LevelError("a hierarchy needs at least one level, got none")
         for number, (lower, upper) in enumerate(pairwise(levels)):
@@ -107,11 +66,20 @@ class Hierarchy:
                     f"merges {upper.n_nodes} nodes; the levels are not of one hierarchy"
                 )
         self.levels = tuple(levels)
-        self._read_graph = read_graph
+        n_clusters = self.levels[-1].n_clusters
+        self.cluster_ids = np.arange(n_clusters) if cluster_ids is None else cluster_ids
+        if len(self.cluster_ids) != n_clusters:
+            raise LevelError(f"got {len(self.cluster_ids)} ids for {n_clusters} clusters")
+        self._read_graph, self._read_basis = read_graph, read_basis
 
     @classmethod
     def of_steps(
-        cls, steps: Iterable[LevelStep], *, keep_last: bool = False, keep_graph: bool = False
+        cls,
+        steps: Iterable[LevelStep],
+        *,
+        keep_last: bool = False,
+        keep_graph: bool = False,
+        work: Work | None = None,
     ) -> Hierarchy:
         """Collect the level loop's steps.
 
@@ -121,20 +89,32 @@ class Hierarchy:
         keep_last : bool
             Keep the last level even if it merged nothing (as the released code does).
         keep_graph : bool
-            Keep the scored graph of the points in memory, for the merge tree.
+            Keep the points and their scored graph in memory, for the merge tree and `basis`.
+        work : Work, optional
+            Of the run; without it there is no `basis`.
         """
         graphs: list[tuple[IntArray, FloatArray]] = []
+        bases: list[Basis] = []
 
         def collect(step: LevelStep) -> Level:
             if keep_graph and not graphs:
                 graphs.append((step.graph.neighbours, step.scores.linkage))
+                if work is not None and work.base is not None:
+                    bases.append(Basis.of_step(step, work.base))
             return Level.of_step(step)
 
         # `map` holds no step while the next one is computed; a loop variable would.
         levels = list(map(collect, steps))
         if len(levels) > 1 and levels[-1].n_clusters == levels[-1].n_nodes and not keep_last:
             levels.pop()
-        return cls(levels, (lambda: graphs[0]) if graphs else None)
+        return cls(
+            levels, (lambda: graphs[0]) if graphs else None, (lambda: bases[0]) if bases else None
+        )
+
+    @classmethod
+    def of_one_cluster(cls, n_points: int) -> Hierarchy:
+        """One level, on which all points are in one cluster; for sets too small for a graph."""
+        return cls([Level.of_one_cluster(n_points)])
 
     def __repr__(self) -> str:
         sizes = " -> ".join(f"{level.n_clusters:,}" for level in self.levels)
@@ -217,6 +197,33 @@ class Hierarchy:
         neighbours, linkage = self._read_graph()
         return build_merge_tree(neighbours, linkage, list(self._links()))
 
+    @cached_property
+    def basis(self) -> Basis:
+        """What the hierarchy was computed from, see `hilander.hierarchy.basis`.
+
+        Raises
+        ------
+        SettingError
+            When it was not kept.
+        """
+        if self._read_basis is None:
+            raise SettingError(
+                "this hierarchy was made without its embeddings; take it from HiLander.cluster "
+                "without a memory limit, or load a run that `hilander cluster` wrote"
+            )
+        return self._read_basis()
+
+    @cached_property
+    def search(self) -> SetSearch:
+        """A search of its points, for rows that are not among them."""
+        return SetSearch(self)
+
+    def membership(self, top: int = 5) -> Membership:
+        """The most probable clusters of each point, see `hilander.hierarchy.membership`."""
+        from hilander.hierarchy.membership import find_membership
+
+        return find_membership(self, top)
+
     def cut(
         self,
         *,
@@ -295,7 +302,7 @@ class Hierarchy:
         every_level = {f"level_{number}": self.labels(number) for number in range(self.n_levels)}
         return {
             "id": names,
-            "cluster": self.labels(-1),
+            "cluster": self.cluster_ids[self.labels(-1)],
             **every_level,
             "confidence": self.confidence,
             "density": self.density,

@@ -99,14 +99,51 @@ def walk_levels(
         At least one. The last one merged nothing, unless early stopping, `max_levels` or too few
         nodes ended the loop before, or it was large and merged very little.
     """
-    search, work = search or build_knn_graph, work or Work()
-    score.bind_points(features)
-    nodes = start_nodes(features)
-    del features
-    added_before: int | None = None
     if graph is None:
-        check_k(rules.k, len(nodes))
-    for level in range(max_levels):
+        check_k(rules.k, len(features))
+    score.bind_points(features)
+    levels = walk_nodes(
+        start_nodes(features),
+        score,
+        rules,
+        graph=graph,
+        search=search,
+        work=work,
+        levels=range(max_levels),
+        keep_fragments=keep_fragments,
+    )
+    del features, graph
+    yield from levels
+
+
+def walk_nodes(
+    nodes: Nodes,
+    score: Scorer,
+    rules: Rules,
+    *,
+    graph: KnnGraph | None = None,
+    search: Search | None = None,
+    work: Work | None = None,
+    levels: range = range(1, MOST_LEVELS),
+    keep_fragments: bool = False,
+) -> Iterator[LevelStep]:
+    """Cluster nodes of any level, with a scorer whose points are bound.
+
+    Parameters
+    ----------
+    nodes : Nodes
+    score, rules, graph, search, work, keep_fragments
+        As for `walk_levels`.
+    levels : range
+        Numbers of the levels to build; 0 is that of points.
+
+    Yields
+    ------
+    step : LevelStep
+    """
+    search, work = search or build_knn_graph, work or Work()
+    added_before: int | None = None
+    for level in levels:
         if graph is None:
             k = min(rules.k, len(nodes) - 1)
             how = _search_options(nodes, level, work.search_progress(level))
@@ -114,7 +151,9 @@ def walk_levels(
         scores = work.do("score", level, score, graph, nodes)
         if not rules.as_released:
             scores = scores.settle_ties()
-        parents = work.do("decode", level, _decode, graph, scores, rules, level, keep_fragments)
+        parents = work.do(
+            "decode", level, decode_level, graph, scores, rules, level, keep_fragments
+        )
         labels, peaks = label_trees(parents.index)
         stops_early = rules.is_early_stop(parents.n_edges, added_before)
         step = LevelStep(nodes, graph, scores, parents, labels, peaks, stops_early)
@@ -160,9 +199,10 @@ def _merge(step: LevelStep, rules: Rules) -> Nodes:
     return merge_nodes(step.nodes, step.labels, step.peaks, links)
 
 
-def _decode(
-    graph: KnnGraph, scores: EdgeScores, rules: Rules, level: int, keep_fragments: bool
+def decode_level(
+    graph: KnnGraph, scores: EdgeScores, rules: Rules, level: int, keep_fragments: bool = False
 ) -> Parents:
+    """Choose a parent for each node of a level, by the rules of that level."""
     if rules.as_released:
         return choose_parents(graph, scores, rules.p_tau, strict=True)
     p_tau = rules.threshold(level)

@@ -104,7 +104,7 @@ def write_quality(
     found = measure_quality(neighbours, linkage, hierarchy.labels(-1))
     names: npt.NDArray[Any] = np.arange(hierarchy.n_points) if ids is None else np.asarray(ids)
     columns = {
-        "cluster": np.arange(len(found.size)),
+        "cluster": hierarchy.cluster_ids,
         "peak": names[hierarchy.peaks(-1)],
         "size": found.size,
         "cohesion": found.cohesion,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
 
+from hilander.hierarchy.basis import Basis
+from hilander.hierarchy.basis_storage import write_base
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.quality import write_quality
 from hilander.hierarchy.run_extras import DETAILS_FILE, RunExtras, write_extras
@@ -30,12 +33,15 @@ class RunContent:
         Content of run.json: input, settings, model, counts, versions.
     ids : ndarray of shape (n_points,), optional
     extras : RunExtras
+    write_more : callable (folder) -> None, optional
+        Writes further files into the open folder.
     """
 
     hierarchy: Hierarchy
     details: dict[str, Any]
     ids: npt.NDArray[Any] | None
     extras: RunExtras
+    write_more: Callable[[Path], None] | None = None
 
 
 def write_run(folder: Path, content: RunContent, log: RunLog, *, as_csv: bool = False) -> None:
@@ -59,6 +65,11 @@ def write_run(folder: Path, content: RunContent, log: RunLog, *, as_csv: bool = 
             neighbours, linkage = log.first.graph.neighbours, log.first.scores.linkage
             write_scored_graph(log.first, inside)
             write_quality(hierarchy, neighbours, linkage, inside, ids)
+            if log.work.base is not None:
+                basis = Basis.of_step(log.first, log.work.base)
+                write_base(inside, basis.features, basis.base)
+        if content.write_more is not None:
+            content.write_more(inside)
         write_extras(inside, hierarchy, content.extras)
         log.note("write")
         write_json(inside / DETAILS_FILE, {**content.details, "stages": log.stages})

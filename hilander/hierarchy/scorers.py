@@ -6,7 +6,8 @@ inference are one loop.
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -29,6 +30,16 @@ class Scorer(Protocol):
 
     def __call__(self, graph: KnnGraph, nodes: Nodes) -> EdgeScores:
         """Linkage of every edge and density of every node."""
+
+
+class MeasuringScorer(Scorer, Protocol):
+    """A scorer that can score some rows of a set by the measures of the whole set."""
+
+    def measures(self) -> dict[str, Any]:
+        """Measures of the points that are bound, as plain values for JSON."""
+
+    def bind_measures(self, measures: Mapping[str, Any]) -> None:
+        """Use the measures of an earlier set of points, in place of `bind_points`."""
 
 
 class LabelScorer:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from hilander.errors import FileFormatError
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.scores import EdgeScores
+from hilander.hierarchy.basis_storage import basis_reader
 from hilander.hierarchy.run_extras import GRAPH_FILE
 from hilander.io.writing import folder_writer, open_stored_folder
 
@@ -42,6 +43,7 @@ def write_hierarchy(hierarchy: Hierarchy, folder: Path, ids: npt.ArrayLike | Non
         for name in _ARRAYS:
             arrays[f"{number}/{name}"] = getattr(level, name)
         arrays[f"{number}/stops_early"] = np.array(level.stops_early)
+    arrays["cluster_ids"] = hierarchy.cluster_ids
     np.savez(folder / HIERARCHY_FILE, **arrays)
     hierarchy.to_parquet(folder / CLUSTERS_FILE, ids)
 
@@ -51,13 +53,20 @@ def write_scored_graph(step: LevelStep, folder: Path) -> None:
 
     `KnnGraph.load` reads the file too: it is the graph of the points, for another run.
     """
-    graph = step.graph
+    graph, scores = step.graph, step.scores
+    write_graph(folder, graph.neighbours, graph.affinity, scores)
+
+
+def write_graph(
+    folder: Path, neighbours: IntArray, affinity: FloatArray, scores: EdgeScores
+) -> None:
+    """Write the graph of the points and its scores into an open run folder."""
     np.savez(
         folder / GRAPH_FILE,
-        neighbours=graph.neighbours,
-        affinity=graph.affinity,
-        linkage=step.scores.linkage,
-        density=step.scores.density,
+        neighbours=neighbours,
+        affinity=affinity,
+        linkage=scores.linkage,
+        density=scores.density,
     )
 
 
@@ -93,7 +102,8 @@ def _read_scored_graph(files: FileList) -> tuple[KnnGraph, EdgeScores]:
 
 def load_hierarchy(folder: str | Path) -> Hierarchy:
     """Read a run folder."""
-    from hilander.hierarchy.hierarchy import Hierarchy, Level
+    from hilander.hierarchy.hierarchy import Hierarchy
+    from hilander.hierarchy.level import Level
 
     files = open_stored_folder(Path(folder), RUN_KIND)
     path = files.check(HIERARCHY_FILE)
@@ -106,7 +116,8 @@ def load_hierarchy(folder: str | Path) -> Hierarchy:
                 )
                 for number in range(int(arrays["n_levels"]))
             ]
-        return Hierarchy(levels, _graph_reader(files))
+            ids = arrays.get("cluster_ids")
+        return Hierarchy(levels, _graph_reader(files), basis_reader(files), ids)
     except FileNotFoundError:
         message = f"{folder} holds no {HIERARCHY_FILE}; run `hilander cluster` again"
         raise FileFormatError(message) from None

@@ -20,6 +20,7 @@ import numpy as np
 from hilander.errors import FileFormatError, HiLanderError, OutputError
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.scores import EdgeScores
+from hilander.hierarchy.basis import SetBase
 from hilander.hierarchy.decoding.parents import Parents
 from hilander.io.output_errors import output_errors
 from hilander.io.writing import (
@@ -53,10 +54,13 @@ class Work:
         How the embeddings were prepared, in words; empty if unknown.
     folder : Path or None
         Where work is kept; None where it is not.
+    base : SetBase or None
+        The preparation of the set and the measures of its scorer; None before a run.
     """
 
     def __init__(self) -> None:
         self.folder: Path | None = None
+        self.base: SetBase | None = None
         self.done: list[dict[str, Any]] = []
         self.preparation = ""
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from hilander.embeddings.equal_rows import merge_equal_rows
 from hilander.graph.knn_graph import KnnGraph
+from hilander.hierarchy.basis import SetBase
 from hilander.hierarchy.budget import Load, MemoryPlan, measure_load, plan_memory
 from hilander.hierarchy.equal_points import restore_equal_points
 from hilander.hierarchy.levels import LevelStep, walk_levels
@@ -135,6 +136,7 @@ def walk_points(
     )
     if work is not None:
         work.preparation = preparation.describe()
+        work.base = SetBase(preparation, plan.rules, score.measures)
     prepared = plan.memory.prepare(preparation, points, folder)
     search = partial(build_knn_graph, verbose=settings.verbose, memory=plan.memory.search)
     steps = walk_levels(prepared, score, plan.rules, graph=graph, search=search, work=work)

@@ -10,7 +10,7 @@ from hilander.arrays.rows import FloatArray, IntArray
 from hilander.embeddings.preparation import Preparation
 from hilander.hierarchy.budget import MethodCost
 from hilander.hierarchy.rules import Rules
-from hilander.hierarchy.scorers import Scorer
+from hilander.hierarchy.scorers import MeasuringScorer
 from hilander.training.model import Model
 from hilander.training.parameters import Parameters
 
@@ -67,7 +67,7 @@ class Method(Protocol):
 
     def make_scorer(
         self, network: Any, rules: Rules, device: str, memory: int | None = None
-    ) -> Scorer:
+    ) -> MeasuringScorer:
         """The scorer of a trained network; it may keep at most `memory` bytes of the nodes."""
 
     def cost(self, hidden: int) -> MethodCost:

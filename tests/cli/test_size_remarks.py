@@ -5,7 +5,8 @@ import pytest
 
 from hilander.cli.main import main
 from hilander.cli.size_remarks import remark_on_sizes
-from hilander.hierarchy.hierarchy import Hierarchy, Level
+from hilander.hierarchy.hierarchy import Hierarchy
+from hilander.hierarchy.level import Level
 from hilander.synthetic.identities import make_identities
 
 

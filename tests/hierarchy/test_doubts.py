@@ -10,7 +10,8 @@ from hilander.hierarchy.doubts import (
     find_merge_candidates,
     pair_clusters,
 )
-from hilander.hierarchy.hierarchy import Hierarchy, Level
+from hilander.hierarchy.hierarchy import Hierarchy
+from hilander.hierarchy.level import Level
 
 
 def random_graph(hierarchy, k=4, seed=0):

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from hilander.errors import LevelError, SettingError
-from hilander.hierarchy.hierarchy import Hierarchy, Level
+from hilander.hierarchy.hierarchy import Hierarchy
+from hilander.hierarchy.level import Level
 
 
 def level(parent, linkage, **changes):

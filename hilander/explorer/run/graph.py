@@ -9,7 +9,7 @@ import numpy as np
 
 from hilander.arrays.rows import FloatArray, IntArray
 from hilander.errors import FileFormatError
-from hilander.explorer.run.mapped_npz import map_npz
+from hilander.io.mapped_npz import map_npz
 
 
 @dataclass(frozen=True, eq=False)

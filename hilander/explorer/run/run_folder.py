@@ -17,11 +17,11 @@ from hilander.errors import FileFormatError, HiLanderError
 from hilander.explorer.run.graph import RunGraph, read_run_graph
 from hilander.explorer.run.images import ImageSource, NoImages, open_images
 from hilander.explorer.run.items import Items, read_items
-from hilander.explorer.run.mapped_npz import map_npz
 from hilander.explorer.run.nested_order import NestedOrder, build_nested_order
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.run_extras import DETAILS_FILE, GRAPH_FILE, PEAKS_FILE
 from hilander.hierarchy.storage import HIERARCHY_FILE
+from hilander.io.mapped_npz import map_npz
 from hilander.io.schemas import RunDetails
 from hilander.io.writing import list_stored_files, read_json
 

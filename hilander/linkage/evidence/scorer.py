@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
@@ -39,11 +40,25 @@ class EvidenceScorer:
         self.network, self.device, self.between_cosine = network, device, between_cosine
         self._ensemble: list[tuple[float, EvidenceNetwork]] = []
         self._background: Background | None = None
+        self._n_points = 0
 
     def bind_points(self, features: FloatArray) -> None:
         """Measure the background of the points, and choose the networks for their number."""
-        self._ensemble = self.network.ensemble_for(len(features))
+        self._n_points = len(features)
+        self._ensemble = self.network.ensemble_for(self._n_points)
         self._background = measure_background(features, between_cosine=self.between_cosine)
+
+    def measures(self) -> dict[str, Any]:
+        """Background and number of the points that are bound."""
+        if self._background is None:
+            raise ModelError("the scorer has no points yet; call bind_points(features) first")
+        return {"background": self._background.centre, "n_points": self._n_points}
+
+    def bind_measures(self, measures: Mapping[str, Any]) -> None:
+        """Score by the background and the networks of an earlier set of points."""
+        self._n_points = int(measures["n_points"])
+        self._ensemble = self.network.ensemble_for(self._n_points)
+        self._background = Background(float(measures["background"]))
 
     def __call__(self, graph: KnnGraph, nodes: Nodes) -> EdgeScores:
         """Linkage of every edge and density of every node."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +68,13 @@ class LanderScorer:
     memory: int | None = None
 
     def bind_points(self, features: FloatArray) -> None:
+        """Do nothing: this scorer needs no measure of the points."""
+
+    def measures(self) -> dict[str, Any]:
+        """Nothing: this scorer needs no measure of the points."""
+        return {}
+
+    def bind_measures(self, measures: Mapping[str, Any]) -> None:
         """Do nothing: this scorer needs no measure of the points."""
 
     def __call__(self, graph: KnnGraph, nodes: Nodes) -> EdgeScores:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hilander.errors import FileFormatError
-from hilander.explorer.run.mapped_npz import map_npz
+from hilander.io.mapped_npz import map_npz
 
 
 def test_an_uncompressed_npz_is_mapped_and_a_compressed_one_read(tmp_path):
