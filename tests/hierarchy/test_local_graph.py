@@ -1,0 +1,67 @@
+"""Parts of a graph that are scored as in the whole graph."""
+
+import numpy as np
+import pytest
+
+from hilander.estimator import HiLander
+from hilander.graph.scores import EdgeScores
+from hilander.hierarchy import local_graph
+from hilander.hierarchy.local_graph import cut_graph, score_rows
+from hilander.knn.search import build_knn_graph
+from hilander.synthetic.identities import make_identities
+from hilander.training.assignment import freeze_scorer
+from tests.scorers import score_by_affinity
+
+
+@pytest.fixture(scope="module")
+def hierarchy():
+    X, _ = make_identities(n_identities=40, size=12, dim=24, spread=0.5, seed=3)
+    return HiLander.pretrained(device="cpu").cluster(X)
+
+
+def test_rows_have_the_scores_that_they_have_in_the_whole_graph(hierarchy):
+    basis, model = hierarchy.basis, HiLander.pretrained(device="cpu")
+    score = freeze_scorer(model.model_, basis.base, "evidence", "cpu")
+    rows = np.array([3, 40, 41, 200])
+    found = score_rows(
+        rows, basis.neighbours, basis.affinity, lambda some: basis.features[some], score
+    )
+    np.testing.assert_allclose(found.linkage, basis.linkage[rows], atol=0.05)
+    np.testing.assert_allclose(found.density, hierarchy.density[rows], atol=0.02)
+
+
+def test_many_rows_are_scored_with_the_whole_graph(hierarchy, monkeypatch):
+    basis, sizes = hierarchy.basis, []
+
+    def score(graph, nodes):
+        sizes.append(graph.n_nodes)
+        return score_by_affinity(graph, nodes)
+
+    def take(rows):
+        return basis.features[rows]
+
+    rows = np.arange(0, 480, 2)
+    whole = score_rows(rows, basis.neighbours, basis.affinity, take, score)
+    monkeypatch.setattr(local_graph, "_WHOLE_SHARE", 2.0)
+    part = score_rows(rows, basis.neighbours, basis.affinity, take, score)
+    np.testing.assert_array_equal(part.linkage, whole.linkage)
+    assert sizes[0] == 480
+
+
+def test_a_part_keeps_lists_and_leads_out_to_padding_only():
+    points = np.random.default_rng(0).normal(size=(30, 5)).astype(np.float32)
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    graph = build_knn_graph(points, 4)
+    members, side = np.arange(0, 30, 2), np.arange(15) % 3
+    part = cut_graph(members, graph.neighbours[members], graph.affinity[members], side)
+    assert part.graph.n_nodes == 15 + 5
+    assert part.n_members == 15
+    ends = part.graph.neighbours[:15]
+    assert (ends[~part.inside] >= 15).all()
+    np.testing.assert_array_equal(
+        members[ends[part.inside]], graph.neighbours[members][part.inside]
+    )
+    of = np.repeat(side[:, None], 4, axis=1)
+    assert (side[ends[part.inside]] == of[part.inside]).all()
+    assert (part.graph.neighbours[15:] >= 15).all()
+    assert isinstance(score_by_affinity(part.graph, None), EdgeScores)
