@@ -13,7 +13,7 @@ import hilander
 PACKAGE = Path(hilander.__file__).parent
 TREES = {path: ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
 # Packages of networks; the command line records the version of torch.
-TORCH_PACKAGES = {"linkage", "learning", "training", "comparison", "cli"}
+TORCH_PACKAGES = {"linkage", "learning", "training", "comparison", "embedders", "cli"}
 TESTS = Path(__file__).parent
 # Test file of each module that has no mirrored one.
 COVERED_BY = json.loads((TESTS / "covered_by.json").read_text("utf-8"))

@@ -25,6 +25,7 @@ from hilander.cli import (
     convert,
     demo,
     doubts,
+    embed,
     explore,
     info,
     report,
@@ -36,7 +37,7 @@ from hilander.errors import HiLanderError
 from hilander.io.digests import skip_verification
 
 COMMANDS: tuple[ModuleType, ...] = (
-    train, cluster, score, doubts, compare, explore, backup, report, info, convert, demo
+    embed, train, cluster, score, doubts, compare, explore, backup, report, info, convert, demo
 )  # fmt: skip
 EXIT_DEFECT, EXIT_WRONG, EXIT_STOPPED, EXIT_TERMINATED = 1, 2, 130, 143
 

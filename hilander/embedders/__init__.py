@@ -1,0 +1,1 @@
+"""Pictures and text to embeddings: embedders, readers of files, the cache and the pipeline."""

@@ -1,0 +1,1 @@
+"""Faces: detect, align, and describe each by 128 numbers."""

@@ -1,0 +1,1 @@
+"""Objects and scenes: features of EfficientNet-Lite0."""
