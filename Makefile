@@ -42,6 +42,7 @@ figures: $(READY) ## Draw the diagrams and option tables of the documentation fr
 	$(BIN)/python docs/figures/options.py
 	$(BIN)/python docs/figures/edge_features.py
 	$(BIN)/python docs/figures/constants.py
+	$(BIN)/python docs/figures/broken_files.py
 
 check: lint docs test ## Everything CI runs.
 

@@ -163,6 +163,24 @@ def test_the_table_of_hand_set_numbers_is_that_of_the_code_and_each_has_a_meanin
     assert not [line for line in page.splitlines() if line.endswith("|  |")]
 
 
+@pytest.mark.slow
+def test_the_page_of_broken_pictures_is_what_becomes_of_them():
+    """Decoders of another version may give other reasons, but not another result."""
+    from hilander.embedders.decoding import can_read_heif
+
+    if not can_read_heif():
+        pytest.skip("the extra hilander[heic] is not installed")
+    script = runpy.run_path(str(FIGURES / "broken_files.py"))
+
+    def results(page):
+        cells = re.findall(r"^\| (`.*`) \| (.*) \| (.*) \|$", page, flags=re.M)
+        return {name: result in ("embedded", "read once") for name, _, result in cells}
+
+    written = results(read(script["TARGET"]))
+    assert len(written) > 40
+    assert written == results(script["describe_files"]())
+
+
 def test_the_page_of_faithful_learning_is_drawn_from_its_rows():
     from benchmarks.faithful import PAGE, ROWS, render
     from benchmarks.rows import read_rows

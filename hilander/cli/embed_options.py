@@ -143,12 +143,17 @@ def describe_embedded(embedded: Embedded, embedder: Embedder, skipped: Path) -> 
     """Lines on what was embedded, with which embedder, and what was not."""
     outcome = embedded.outcome
     kinds = {"picture": "pictures", "face": "pictures", "text": "texts"}
-    lines = [f"{outcome.n_rows:,} embeddings of {outcome.n_items:,} {kinds[embedder.kind]}"]
-    if outcome.n_new < outcome.n_items - len(outcome.skips):
-        lines[0] += f", {outcome.n_new:,} of them new"
-    lines[0] += f" by {embedder.name} ({embedder.dim} numbers each)"
-    if outcome.n_new and outcome.seconds:
-        lines[0] += f", {outcome.n_new / outcome.seconds:,.1f} a second"
+    rate = (
+        f", {outcome.n_new / outcome.seconds:,.1f} a second"
+        if outcome.n_new and outcome.seconds
+        else ""
+    )
+    n_known = outcome.n_items - len(outcome.skips) - outcome.n_new
+    new = f"; {outcome.n_new:,} are new{rate}" if n_known > 0 else rate
+    lines = [
+        f"{outcome.n_rows:,} embeddings of {outcome.n_items:,} {kinds[embedder.kind]} by "
+        f"{embedder.name} ({embedder.dim} numbers each){new}"
+    ]
     if embedder.name == "ngrams":
         lines.append(
             "ngrams compares letters, not meaning, and is weak; better: --embedder "

@@ -46,6 +46,12 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--state", metavar="DIR", type=Path, help="folder of the review (default: RUN.explorer)"
     )
+    add_serving(parser)
+    parser.set_defaults(run=run)
+
+
+def add_serving(parser: argparse.ArgumentParser) -> None:
+    """Add where the explorer listens, and who may reach it."""
     parser.add_argument(
         "--host",
         default="127.0.0.1",
@@ -71,7 +77,6 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--no-browser", action="store_true", help="print the address, do not open a browser"
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

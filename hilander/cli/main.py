@@ -27,6 +27,7 @@ from hilander.cli import (
     doubts,
     embed,
     explore,
+    group,
     info,
     report,
     score,
@@ -37,7 +38,8 @@ from hilander.errors import HiLanderError
 from hilander.io.digests import skip_verification
 
 COMMANDS: tuple[ModuleType, ...] = (
-    embed, train, cluster, score, doubts, compare, explore, backup, report, info, convert, demo
+    group, embed, train, cluster, score, doubts, compare, explore, backup, report, info, convert,
+    demo,
 )  # fmt: skip
 EXIT_DEFECT, EXIT_WRONG, EXIT_STOPPED, EXIT_TERMINATED = 1, 2, 130, 143
 

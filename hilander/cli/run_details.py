@@ -75,13 +75,16 @@ def list_versions() -> dict[str, str]:
 
 
 def make_extras(file: EmbeddingFile, log: RunLog) -> RunExtras:
-    """What the explorer shows besides the clusters: features of the peaks, and labels if any."""
+    """What the explorer shows besides the clusters: features of the peaks, labels, pictures."""
     from hilander.hierarchy.run_extras import RunExtras
+    from hilander.io.item_columns import read_item_columns
 
     labels = file.labels if file.labels is not None and file.labels.ndim == 1 else None
+    items = read_item_columns(file.source)
     return RunExtras(
         features=None if log.first is None else log.first.nodes.identity,
-        columns={} if labels is None else {"label": labels},
+        columns=items.columns | ({} if labels is None else {"label": labels}),
+        images_folder=items.folder,
     )
 
 

@@ -88,7 +88,9 @@ def open_picture(content: bytes) -> Image:
     return open_reduced(content, 0)[0]
 
 
-def open_reduced(content: bytes, least_side: int) -> tuple[Image, float]:
+def open_reduced(
+    content: bytes, least_side: int, most_megapixels: float = MOST_MEGAPIXELS
+) -> tuple[Image, float]:
     """Decode a picture, at reduced size where that is quicker.
 
     Parameters
@@ -98,6 +100,8 @@ def open_reduced(content: bytes, least_side: int) -> tuple[Image, float]:
     least_side : int
         A JPEG may be decoded at a half, a quarter or an eighth of its size, as long as its shorter
         side is not less than this; 0 for full size.
+    most_megapixels : float
+        A picture that would be decoded to more is refused.
 
     Returns
     -------
@@ -111,14 +115,14 @@ def open_reduced(content: bytes, least_side: int) -> tuple[Image, float]:
     try:
         with _open(content) as picture:
             width, height = picture.size
-            if width * height > MOST_MEGAPIXELS * 1e6:
-                raise SkippedItem(
-                    f"has {width * height / 1e6:,.0f} megapixels ({width} x {height}), more than "
-                    f"the limit of {MOST_MEGAPIXELS}"
-                )
             if least_side:
                 scale = least_side / max(1, min(width, height))
                 picture.draft("RGB", (round(width * scale), round(height * scale)))
+            if picture.width * picture.height > most_megapixels * 1e6:
+                raise SkippedItem(
+                    f"has {width * height / 1e6:,.0f} megapixels ({width} x {height}), more than "
+                    f"the limit of {most_megapixels:g}"
+                )
             picture.load()
             reduction = width / picture.width
             return _to_rgb(ImageOps.exif_transpose(picture)), reduction
@@ -167,6 +171,8 @@ def _open(content: bytes) -> Image:
     try:
         return Image.open(io.BytesIO(content), formats=known)
     except UnidentifiedImageError:
+        if is_heif:
+            raise SkippedItem("is damaged: a HEIC picture that cannot be decoded") from None
         begins = content[:_LETTERS_SHOWN].decode("ascii", "replace")
         shown = "".join(one if one.isprintable() else "?" for one in begins).replace("�", "?")
         raise SkippedItem(

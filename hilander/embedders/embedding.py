@@ -153,7 +153,7 @@ def _embed_pictures(
     with closing(EmbeddingCache(work.cache, cache_key(embedder))) as cache:
         outcome = embed_pictures(listing, embedder, work, cache)
         rows = picture_rows(listing, embedder, cache, outcome)
-        _write(rows, outcome, destination, embedder)
+        _write(rows, outcome, destination, embedder, listing.root)
     return Embedded(outcome, listing.root, listing.n_ignored)
 
 
@@ -164,23 +164,27 @@ def _embed_texts(
         embedder.fit(table.texts)
     with closing(EmbeddingCache(work.cache, cache_key(embedder))) as cache:
         outcome = embed_texts(table, embedder, work, cache)
-        _write(text_rows(table, embedder, cache, outcome), outcome, destination, embedder)
+        _write(text_rows(table, embedder, cache, outcome), outcome, destination, embedder, None)
     return Embedded(outcome)
 
 
 def _write(
-    rows: Iterator[Row], outcome: Outcome, destination: Destination, embedder: Embedder
+    rows: Iterator[Row],
+    outcome: Outcome,
+    destination: Destination,
+    embedder: Embedder,
+    folder: str | None,
 ) -> None:
     """Write the rows, and then what was skipped on the way."""
     first = next(rows, None)
     if first is None:
         write_skipped(destination.skipped, outcome.skips)
+        example = outcome.skips[0] if outcome.skips else None
+        reason = f", such as {example.item!r}, which {example.reason}" if example else ""
         raise EmbeddingError(
-            f"not one of {outcome.n_items:,} items could be embedded, such as "
-            f"{outcome.skips[0].item!r}, which {outcome.skips[0].reason}; "
-            f"{destination.skipped} has all"
-            if outcome.skips
-            else "there is nothing to embed, expected pictures or texts; check the path"
+            f"not one of {outcome.n_items:,} items could be embedded{reason}; the reasons are in "
+            f"{destination.skipped}"
         )
-    outcome.n_rows = write_rows(destination.embeddings, chain([first], rows), embedder)
+    every = chain([first], rows)
+    outcome.n_rows = write_rows(destination.embeddings, every, embedder, folder)
     write_skipped(destination.skipped, outcome.skips)

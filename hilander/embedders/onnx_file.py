@@ -20,7 +20,7 @@ from hilander.embedders.onnx_input import PictureInput, read_picture_input
 from hilander.embedders.protocol import Embedder, EmbedderSettings, Kind
 from hilander.embedders.registry import import_library
 from hilander.embedders.resizing import MiddleSquare
-from hilander.embedders.versions import digest_file
+from hilander.embedders.versions import digest_weights
 from hilander.errors import ModelError, SettingError
 
 TOKENIZER_FILE = "tokenizer.json"
@@ -44,7 +44,7 @@ class OnnxPictures:
 
     def __init__(self, path: Path, session: Any, given: PictureInput, output: str) -> None:
         self.name = f"onnx:{path.name}"
-        self.version = f"{digest_file(path)} {output} {given}"
+        self.version = f"{digest_weights(path)} {output} {given}"
         self.prepare = MiddleSquare(given.width, given.height)
         self._session, self._given, self._output = session, given, output
         blank = np.zeros((given.height, given.width, 3), np.uint8)
@@ -89,8 +89,8 @@ class OnnxTexts:
         self._inputs = [one.name for one in session.get_inputs()]
         self._takes_strings = session.get_inputs()[0].type == "tensor(string)"
         self._tokenizer = None if self._takes_strings else _read_tokenizer(path)
-        own = "" if self._takes_strings else digest_file(path.with_name(TOKENIZER_FILE))
-        self.version = f"{digest_file(path)} {own} {output}"
+        own = "" if self._takes_strings else digest_weights(path.with_name(TOKENIZER_FILE))
+        self.version = f"{digest_weights(path)} {own} {output}"
         self.dim = _find_dim(path, output, self.embed(["a"]))
 
     def embed(self, batch: Sequence[str]) -> FloatArray:

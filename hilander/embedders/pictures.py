@@ -15,6 +15,7 @@ from hilander.embedders.rows import Row
 from hilander.embedders.skipping import Skip
 from hilander.embedders.work import EmbeddingWork, Outcome
 from hilander.embedders.workers import ReadingWorkers
+from hilander.io.item_columns import PATH, PHOTO
 from hilander.io.paths import encode_name
 
 _GONE = "was removed or changed while it was embedded"
@@ -79,10 +80,10 @@ def picture_rows(
             continue
         for number, vector in enumerate(result.features):
             if embedder.kind == "face":
-                facts = {"path": text, "photo": text, **result.facts[number]}
+                facts = {PATH: text, PHOTO: text, **result.facts[number]}
                 yield Row(f"{text}#{number}", vector, facts)
             else:
-                yield Row(text, vector, {"path": text, **result.facts[number]})
+                yield Row(text, vector, {PATH: text, **result.facts[number]})
 
 
 def _find_result(path: str, cache: EmbeddingCache) -> Result | None:

@@ -23,7 +23,6 @@ Kind = Literal["picture", "face", "text"]
 KINDS: tuple[str, ...] = ("picture", "face", "text")
 # Facts in pixels; a preparation gives them for the picture that it gets.
 BOX_PREFIX = "box_"
-BOX_COLUMNS = ("box_left", "box_top", "box_right", "box_bottom")
 
 
 @dataclass(frozen=True, eq=False)

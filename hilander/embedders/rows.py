@@ -11,21 +11,22 @@ from typing import Any
 import numpy as np
 
 from hilander.arrays.rows import FloatArray
-from hilander.embedders.protocol import BOX_COLUMNS, Embedder
+from hilander.embedders.protocol import Embedder
+from hilander.io.item_columns import BOX_COLUMNS, PATH, PHOTO, SCORE, TEXT, folder_metadata
 from hilander.io.writing import write_atomically
 
 EMBEDDING_COLUMN = "embedding"
 _BLOCK_ROWS = 2048
 # Columns besides id, embedding, embedder and embedder_version, by kind of embedder.
 _COLUMNS: dict[str, dict[str, str]] = {
-    "picture": {"path": "string"},
+    "picture": {PATH: "string"},
     "face": {
-        "path": "string",
-        "photo": "string",
+        PATH: "string",
+        PHOTO: "string",
         **dict.fromkeys(BOX_COLUMNS, "float32"),
-        "score": "float32",
+        SCORE: "float32",
     },
-    "text": {"text": "string"},
+    "text": {TEXT: "string"},
 }
 
 
@@ -51,7 +52,9 @@ def fact_columns(kind: str) -> tuple[str, ...]:
     return tuple(_COLUMNS[kind])
 
 
-def write_rows(path: Path, rows: Iterable[Row], embedder: Embedder) -> int:
+def write_rows(
+    path: Path, rows: Iterable[Row], embedder: Embedder, folder: str | None = None
+) -> int:
     """Write rows of embeddings, whole or not at all.
 
     Parameters
@@ -61,6 +64,8 @@ def write_rows(path: Path, rows: Iterable[Row], embedder: Embedder) -> int:
         fixed length), ``embedder`` and ``embedder_version``.
     rows : iterable of Row
     embedder : Embedder
+    folder : str, optional
+        Where the files named by ``path`` are.
 
     Returns
     -------
@@ -68,7 +73,7 @@ def write_rows(path: Path, rows: Iterable[Row], embedder: Embedder) -> int:
     """
     import pyarrow.parquet
 
-    schema = _make_schema(embedder)
+    schema = _make_schema(embedder).with_metadata(folder_metadata(folder))
     waiting, n_rows = iter(rows), 0
     with (
         write_atomically(path) as temporary,

@@ -14,6 +14,7 @@ from hilander.embedders.rows import Row
 from hilander.embedders.skipping import Skip
 from hilander.embedders.text_tables import TextTable
 from hilander.embedders.work import EmbeddingWork, Outcome
+from hilander.io.item_columns import TEXT
 
 
 def embed_texts(
@@ -71,14 +72,14 @@ def text_rows(
     vectors = _embed_now(table, embedder) if isinstance(embedder, CorpusEmbedder) else None
     for name, text in zip(table.ids, table.texts, strict=True):
         if vectors is not None:
-            yield Row(name, next(vectors), {"text": text})
+            yield Row(name, next(vectors), {TEXT: text})
             continue
         result = cache.get(digest_text(text))
         if result is None or result.reason is not None:
             reason = "was not embedded" if result is None else str(result.reason)
             outcome.skips.append(Skip(name, reason))
         else:
-            yield Row(name, result.features[0], {"text": text})
+            yield Row(name, result.features[0], {TEXT: text})
 
 
 def digest_text(text: str) -> bytes:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from hilander.io.digests import digest_file
+
 _DIGITS = 16
 
 
-def digest_file(path: Path) -> str:
-    """The first digits of the SHA-256 of a file."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()[:_DIGITS]
+def digest_weights(path: Path) -> str:
+    """The first digits of the digest of a file."""
+    return digest_file(path)[:_DIGITS]
 
 
 def digest_parameters(parameters: list[bytes]) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hilander.embedders.protocol import BOX_COLUMNS, Piece
+from hilander.embedders.protocol import Piece
+from hilander.io.item_columns import BOX_COLUMNS, SCORE
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -68,7 +69,7 @@ class FaceAlignment:
             )
             inside = np.clip(edges, 0, [*picture.size, *picture.size])
             facts = dict(zip(BOX_COLUMNS, map(float, inside), strict=True))
-            pieces.append(Piece(aligned, {**facts, "score": float(score)}))
+            pieces.append(Piece(aligned, {**facts, SCORE: float(score)}))
         return pieces
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from pickle import UnpicklingError
 
 import torch
 
@@ -45,12 +46,13 @@ def make_embedder(_: str | None, settings: EmbedderSettings) -> ObjectEmbedder:
     try:
         weights = torch.load(path, map_location="cpu", weights_only=True)
         network = EfficientNetLite0(weights)
-    except (RuntimeError, OSError, EOFError, ValueError, KeyError) as error:
+    except (UnpicklingError, RuntimeError, OSError, EOFError, ValueError, KeyError) as error:
         reason = str(error).splitlines()[0]
         raise ModelError(
             f"{path} is damaged ({reason}), expected weights of EfficientNet-Lite0; install "
             f"{_PACKAGE} again"
         ) from error
+    network.fold_norms()
     normalisation = choose_normalisation(settings)
     return ObjectEmbedder(
         PictureNetwork(network, normalisation, settings.device), settings.pixels or PIXELS

@@ -1,0 +1,123 @@
+"""``hilander group``: from a folder of pictures or a table of texts to groups, in one command."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from hilander.cli import cluster, explore
+from hilander.cli.embed_options import (
+    add_embedder,
+    add_source,
+    add_work,
+    describe_embedded,
+    open_embedder,
+    read_source,
+    read_work,
+)
+from hilander.cli.inputs import PRETRAINED_NAME, add_device, find_model
+from hilander.io.digests import digest_file, list_digests
+from hilander.io.writing import check_output_folder, read_json, write_json
+
+_EMBEDDINGS_FILE, _SKIPPED_FILE, _STATE_FILE = "embeddings.parquet", "skipped.csv", "state.json"
+
+# Options of `hilander explore` that this command has too.
+SERVING = ("host", "port", "token", "allow_host", "no_browser")
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
+        "group",
+        help="group the pictures of a folder or the texts of a table, and show the groups",
+        description="Embed pictures or texts as `hilander embed` does, cluster them as `hilander "
+        "cluster` does, and show the clusters as `hilander explore` does. The run folder is RUN; "
+        "embeddings, their cache and skipped.csv are in RUN.embeddings. The same command on a "
+        "folder that has changed embeds only what is new.",
+        allow_abbrev=False,
+    )
+    add_source(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="RUN",
+        type=Path,
+        help="run folder to write (default: the name of the first PATH and .run, in the current "
+        "folder)",
+    )
+    parser.add_argument(
+        "-m",
+        "--model",
+        metavar="MODEL",
+        default=PRETRAINED_NAME,
+        help="model folder that clusters the embeddings (default: pretrained, the model that comes "
+        "with hilander)",
+    )
+    parser.add_argument("--no-explore", action="store_true", help="write the run folder and end")
+    add_embedder(parser)
+    add_work(parser)
+    explore.add_serving(parser)
+    add_device(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Embed, cluster, and show."""
+    output = args.output or default_output(args.paths)
+    check_output_folder(output, "run")
+    beside = output.with_name(f"{output.name}.embeddings")
+    embeddings = embed_source(args, beside)
+    cluster_if_changed(args, embeddings, output)
+    if args.no_explore:
+        return 0
+    explored = parse_command(explore, [str(output)])
+    served = {name: getattr(args, name) for name in SERVING}
+    return explore.run(argparse.Namespace(**{**vars(explored), **served}))
+
+
+def default_output(paths: list[Path]) -> Path:
+    """The run folder of a source that no other is named for."""
+    first = paths[0].resolve()
+    name = first.name if first.is_dir() else first.stem
+    return Path(f"{name or 'pictures'}.run")
+
+
+def embed_source(args: argparse.Namespace, folder: Path) -> Path:
+    """Embed what is new, and give the file of all embeddings."""
+    from hilander.embedders.embedding import Destination, embed
+
+    source = read_source(args)
+    embedder = open_embedder(args, source)
+    destination = Destination(folder / _EMBEDDINGS_FILE, folder / _SKIPPED_FILE)
+    embedded = embed(source, destination, embedder, read_work(args, folder))
+    if not args.quiet:
+        print(describe_embedded(embedded, embedder, destination.skipped))
+    return destination.embeddings
+
+
+def cluster_if_changed(args: argparse.Namespace, embeddings: Path, output: Path) -> None:
+    """Cluster the embeddings, unless the run is of the same embeddings and model."""
+    state_file = embeddings.with_name(_STATE_FILE)
+    model = find_model(args.model)
+    state = {
+        "embeddings": digest_file(embeddings),
+        "model": list_digests(model, without="") if model.is_dir() else {},
+    }
+    if output.is_dir() and state_file.is_file() and read_json(state_file) == state:
+        if not args.quiet:
+            print(f"nothing has changed: {output} is kept")
+        return
+    options = ["-m", args.model, "-o", str(output), "--device", args.device]
+    quiet = ["--quiet"] if args.quiet else []
+    cluster.run(parse_command(cluster, [str(embeddings), *options, *quiet]))
+    write_json(state_file, state)
+
+
+def parse_command(command: ModuleType, arguments: list[str]) -> argparse.Namespace:
+    """The options of another command, with its defaults."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    command.add_parser(parser.add_subparsers())
+    name = command.__name__.rpartition(".")[2]
+    return parser.parse_args([name, *arguments])

