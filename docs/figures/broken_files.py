@@ -15,9 +15,10 @@ ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "docs" / "reference" / "broken-files.md"
 HEAD = """# Odd and broken pictures
 
-What `hilander embed` and `hilander group` make of files that a folder of pictures may hold. A file that cannot be embedded is
-a row of `skipped.csv` with its reason, and the run goes on. `python docs/figures/broken_files.py` wrote this page: it makes
-the files, embeds their folder, and reads the result. The reasons after "is damaged" are those of Pillow.
+What `hilander embed` and `hilander group` make of files that a folder of pictures may hold. A file
+that cannot be embedded is a row of `skipped.csv` with its reason, and the run goes on.
+`python docs/figures/broken_files.py` wrote this page: it makes the files, embeds their folder, and
+reads the result. The reasons after "is damaged" are those of Pillow.
 
 | file | what it is | result |
 |---|---|---|
