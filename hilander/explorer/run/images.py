@@ -16,8 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hilander.errors import FileFormatError, OutputError, SettingError
+from hilander.explorer.run.image_files import Box, encode_small, open_image
 from hilander.explorer.run.items import PATH_COLUMN, Items
 from hilander.hierarchy.run_extras import IMAGES_FILE, THUMBS_FILE, check_thumbs
+from hilander.io.item_columns import BOX_COLUMNS
+from hilander.io.paths import decode_name
 from hilander.io.schemas import ImagesNote
 from hilander.io.writing import list_stored_files, read_json, write_atomically
 
@@ -27,14 +30,8 @@ _IDS_TRIED = 100
 THUMB_PIXELS = 320
 # Longest side of an image that is shown alone: a full screen.
 FULL_PIXELS = 1600
-# Of a copy of an image file: the loss cannot be seen, and a photograph takes a tenth of a PNG.
-_JPEG_QUALITY = 88
 # Bytes of the hash of an image: two images of a run never share it.
 _VERSION_BYTES = 12
-_FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
-# Limits of an image file, in pixels and bytes: a hostile file must not use up the memory.
-_MOST_PIXELS = 80_000_000
-_MOST_BYTES = 64 * 1024 * 1024
 
 
 class ImageSource(Protocol):
@@ -142,12 +139,24 @@ class ImageFolder:
         listed = self.items.path_of(row)
         if not listed or "\x00" in listed:
             return None
-        real = Path(os.path.realpath(self.folder / listed))
-        inside = real.is_relative_to(self.folder)
-        return real if inside and real.is_file() else None
+        # A name that is not UTF-8 is listed with escapes.
+        for name in dict.fromkeys((listed, decode_name(listed))):
+            real = Path(os.path.realpath(self.folder / name))
+            if real.is_relative_to(self.folder) and real.is_file():
+                return real
+        return None
+
+    def box_of(self, row: int) -> Box | None:
+        """Return the edges of the face that a row is, in its photo; None for a whole image."""
+        columns = [self.items.columns.get(name) for name in BOX_COLUMNS]
+        edges = [None if column is None else column[row].as_py() for column in columns]
+        left, top, right, bottom = edges
+        if left is None or top is None or right is None or bottom is None:
+            return None
+        return float(left), float(top), float(right), float(bottom)
 
     def version(self, row: int) -> str | None:
-        """Return a hash of the path and of the times and size of the file.
+        """Return a hash of the path, of the times and size of the file, and of the face's box.
 
         The time of the last change of the inode is one of them: a program can keep the time of
         the last change of the content, but not this one.
@@ -160,13 +169,17 @@ class ImageFolder:
         except OSError:
             return None
         identity = f"{source}\0{facts.st_mtime_ns}\0{facts.st_ctime_ns}\0{facts.st_size}"
+        identity += "".join(f"\0{edge}" for edge in self.box_of(row) or ())
         encoded = identity.encode(errors="surrogateescape")
         return hashlib.blake2b(encoded, digest_size=_VERSION_BYTES).hexdigest()
 
     def full_size(self, row: int) -> bytes | None:
         """Return the image of a row, made anew each time."""
         source = self.locate(row)
-        return None if source is None else make_thumbnail(source, FULL_PIXELS)
+        if source is None:
+            return None
+        photo = open_image(source, FULL_PIXELS)
+        return None if photo is None else encode_small(photo.framed(self.box_of(row)), FULL_PIXELS)
 
     def thumbnail(self, row: int) -> bytes | None:
         """Return the thumbnail of a row, from the cache if it is there."""
@@ -177,7 +190,7 @@ class ImageFolder:
         cached = self.cache / key[:2] / f"{key}.jpg" if self.cache is not None else None
         if cached is not None and cached.is_file():
             return cached.read_bytes()
-        thumbnail = make_thumbnail(source)
+        thumbnail = make_thumbnail(source, box=self.box_of(row))
         if thumbnail is not None and cached is not None:
             try:
                 cached.parent.mkdir(parents=True, exist_ok=True)
@@ -192,25 +205,19 @@ class ImageFolder:
         return None
 
 
-def make_thumbnail(path: Path, pixels: int = THUMB_PIXELS) -> bytes | None:
-    """Return a JPEG of an image file, at most `pixels` on a side; None if it is no image."""
-    from PIL import Image, ImageOps
+def make_thumbnail(path: Path, pixels: int = THUMB_PIXELS, box: Box | None = None) -> bytes | None:
+    """Return a JPEG of an image file or of a face in it; None if it is no image.
 
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            return None
-        with Image.open(path, formats=_FORMATS) as image:
-            if image.width * image.height > _MOST_PIXELS:
-                return None
-            image.draft("RGB", (pixels * 2, pixels * 2))
-            upright = ImageOps.exif_transpose(image)
-            small = upright.convert("RGB")
-            small.thumbnail((pixels, pixels))
-            stream = io.BytesIO()
-            small.save(stream, "JPEG", quality=_JPEG_QUALITY)
-            return stream.getvalue()
-    except Exception:  # Pillow's decoders raise many types on damaged files
-        return None
+    Parameters
+    ----------
+    path : Path
+    pixels : int
+        Longest side.
+    box : tuple of four floats, optional
+        Edges of a face in pixels of the upright image: left, top, right, bottom.
+    """
+    image = open_image(path, pixels if box is None else FULL_PIXELS)
+    return None if image is None else encode_small(image.cropped(box), pixels)
 
 
 def encode_png(pixels: npt.NDArray[np.uint8]) -> bytes:

@@ -11,6 +11,7 @@ from PIL import Image
 from hilander.errors import SettingError
 from hilander.explorer.run.images import ImageFolder, ThumbnailArray, open_images
 from hilander.explorer.run.items import Items
+from hilander.io.item_columns import BOX_COLUMNS
 
 
 def picture(path, size=(40, 30), **options):
@@ -163,3 +164,53 @@ def test_the_version_of_an_image_changes_with_its_content_alone(two_sources, tmp
     assert folder.version(0) != before[1]
     file.unlink()
     assert folder.version(0) is None
+
+
+def faces_of(tmp_path, *boxes):
+    """A photo with a blue square on red, and a row for each box."""
+    photo = Image.new("RGB", (800, 600), "red")
+    photo.paste("blue", (400, 200, 500, 300))
+    (tmp_path / "images").mkdir()
+    photo.save(tmp_path / "images" / "photo.jpg", quality=95)
+    columns = {
+        name: pyarrow.array([box[place] for box in boxes], type=pyarrow.float32())
+        for place, name in enumerate(BOX_COLUMNS)
+    }
+    columns["path"] = pyarrow.array(["photo.jpg"] * len(boxes))
+    ids = pyarrow.array([f"photo.jpg#{row}" for row in range(len(boxes))])
+    return ImageFolder(tmp_path / "images", Items(ids, columns), tmp_path / "cache")
+
+
+def test_the_thumbnail_of_a_face_is_cut_from_its_photo(tmp_path):
+    folder = faces_of(tmp_path, (400, 200, 500, 300), (0, 0, 100, 100), (None,) * 4)
+    face, other, whole = (np.asarray(decode(folder.thumbnail(row))).astype(int) for row in range(3))
+    middle = face[face.shape[0] // 2, face.shape[1] // 2]
+    assert middle[2] > 200 > 100 > middle[0]
+    assert 160 <= max(face.shape) <= 180  # the box of 100 pixels with its margin
+    assert other[..., 2].max() < 60
+    assert whole.shape == (240, 320, 3)
+    assert len({folder.version(row) for row in range(3)}) == 3
+
+
+def test_the_full_view_of_a_face_is_its_photo_with_a_frame(tmp_path):
+    folder = faces_of(tmp_path, (100, 100, 200, 200), (None,) * 4)
+    framed, plain = (np.asarray(decode(folder.full_size(row))).astype(int) for row in range(2))
+    assert framed.shape == plain.shape == (600, 800, 3)
+    assert framed[150, 100, 1] > 120 > plain[150, 100, 1]
+    assert framed[150, 150, 1] < 60
+
+
+def test_a_name_that_is_not_utf_8_is_found(tmp_path):
+    name = os.fsdecode(b"caf\xe9.png")
+    picture(tmp_path / "images" / name)
+    folder = folder_of(tmp_path, r"caf\xe9.png")
+    assert decode(folder.thumbnail(0)).size == (40, 30)
+
+
+def test_16_bit_greys_and_transparent_parts_are_shown_as_they_are(tmp_path):
+    (tmp_path / "images").mkdir()
+    Image.fromarray(np.full((9, 9), 32768, np.uint16)).save(tmp_path / "images" / "grey.png")
+    Image.new("RGBA", (9, 9), (255, 0, 0, 0)).save(tmp_path / "images" / "clear.png")
+    folder = folder_of(tmp_path, "grey.png", "clear.png")
+    assert abs(np.asarray(decode(folder.thumbnail(0))).mean() - 127) < 3
+    assert np.asarray(decode(folder.thumbnail(1))).min() > 250
