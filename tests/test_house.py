@@ -99,7 +99,7 @@ def test_a_hierarchy_is_read_without_torch():
 def test_public_names_are_those_promised():
     assert hilander.HiLander.__name__ == "HiLander"
     assert hilander.Hierarchy.__name__ == "Hierarchy"
-    assert set(hilander.__all__) == {"HiLander", "Hierarchy", "__version__"}
+    assert set(hilander.__all__) == {"Collection", "HiLander", "Hierarchy", "__version__"}
     with pytest.raises(AttributeError, match="has no attribute 'Highlander'"):
         hilander.Highlander  # noqa: B018
     from hilander.metrics.scores import bcubed_f, nmi, pairwise_f

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,6 +129,7 @@ def run(args: argparse.Namespace) -> int:
 def cluster_and_write(args: argparse.Namespace) -> None:
     """Read the input, cluster it, write the run folder and print what was done."""
     from hilander.cli.kept_work import remove_work
+    from hilander.collection.rerun import carry_ids, write_source
     from hilander.hierarchy.run_folder import RunContent, write_run
     from hilander.hierarchy.run_log import RunLog
 
@@ -138,8 +140,12 @@ def cluster_and_write(args: argparse.Namespace) -> None:
     log.note("read")
     hierarchy = cluster_file(model, file, args, log)
     settings = collect_settings(model, args, log)
+    graph = () if log.first is None else (log.first.graph.neighbours, log.first.scores.linkage)
+    carried = carry_ids(args.output, hierarchy, file.ids, asked_settings(args), model.whiten, graph)
+    hierarchy = carried.hierarchy
     details = describe_run(model, file, hierarchy, settings, log)
-    content = RunContent(hierarchy, details, file.ids, make_extras(file, log))
+    keep = partial(write_source, model=model, embeddings=file.features, carried=carried)
+    content = RunContent(hierarchy, details, file.ids, make_extras(file, log), keep)
     replaced = describe_replaced(args.output)
     write_run(args.output, content, log, as_csv=args.format == "csv")
     remove_work(log.work)
@@ -152,7 +158,7 @@ def cluster_and_write(args: argparse.Namespace) -> None:
             can_whiten=model.model_.prepares_each_set,
             whitened="whitened" in log.work.preparation,
         )
-        for line in filter(None, (remark, replaced)):
+        for line in filter(None, (remark, replaced, carried.describe())):
             print(line)
 
 
@@ -190,7 +196,7 @@ def cluster_file(
     from hilander.graph.knn_graph import KnnGraph
     from hilander.hierarchy.hierarchy import Hierarchy
 
-    asked = {name: getattr(args, name) for name in ("k", "p_tau", "early_stop", "decoder")}
+    asked = asked_settings(args)
     try:
         graph = None if args.graph is None else KnnGraph.load(args.graph)
         log.work = start_work(model, file, args, asked, graph)
@@ -200,6 +206,11 @@ def cluster_file(
     except BaseException as error:
         leave_work(log.work, stopped=isinstance(error, KeyboardInterrupt))
         raise
+
+
+def asked_settings(args: argparse.Namespace) -> dict[str, Any]:
+    """Settings in place of the model's own; None for the model's."""
+    return {name: getattr(args, name) for name in ("k", "p_tau", "early_stop", "decoder")}
 
 
 def collect_settings(model: HiLander, args: argparse.Namespace, log: RunLog) -> dict[str, Any]:

@@ -32,14 +32,15 @@ from hilander.cli import (
     report,
     score,
     train,
+    update,
 )
 from hilander.cli.old_names import rename_old_names
 from hilander.errors import HiLanderError
 from hilander.io.digests import skip_verification
 
 COMMANDS: tuple[ModuleType, ...] = (
-    group, embed, train, cluster, score, doubts, compare, explore, backup, report, info, convert,
-    demo,
+    group, embed, train, cluster, update, score, doubts, compare, explore, backup, report, info,
+    convert, demo,
 )  # fmt: skip
 EXIT_DEFECT, EXIT_WRONG, EXIT_STOPPED, EXIT_TERMINATED = 1, 2, 130, 143
 

@@ -26,6 +26,7 @@ from hilander.hierarchy.rules import Rules
 from hilander.hierarchy.run_extras import GRAPH_FILE
 from hilander.io.digests import FileList
 from hilander.io.mapped_npz import map_npz
+from hilander.io.schemas import SetBaseNotes
 from hilander.io.writing import read_json, write_json
 
 PREPARED_FILE = "prepared.npy"
@@ -53,7 +54,7 @@ def write_base(folder: Path, features: npt.NDArray[Any], base: SetBase) -> None:
 def read_base(files: FileList) -> SetBase:
     """Read the base of a run folder."""
     path = files.check(BASE_FILE)
-    described = read_json(path)
+    described = read_json(path, SetBaseNotes)
     try:
         with np.load(files.check(BASE_ARRAYS), allow_pickle=False) as arrays:
             maps = {name: arrays[name] for name in arrays.files}

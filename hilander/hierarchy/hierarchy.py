@@ -43,11 +43,7 @@ class Hierarchy:
     read_basis : callable () -> Basis, optional
         Gives what the hierarchy was computed from; new points are assigned by it.
     cluster_ids : ndarray of shape (n_clusters,), optional
-        Id of each cluster of the last level; by default its number.
-
-    Attributes
-    ----------
-    cluster_ids : ndarray of shape (n_clusters,)
+        Id of each cluster of the last level, also an attribute; by default its number.
     """
 
     def __init__(
@@ -113,8 +109,12 @@ class Hierarchy:
 
     @classmethod
     def of_one_cluster(cls, n_points: int) -> Hierarchy:
-        """One level, on which all points are in one cluster; for sets too small for a graph."""
+        """One level, on which all points are in one cluster."""
         return cls([Level.of_one_cluster(n_points)])
+
+    def with_cluster_ids(self, cluster_ids: IntArray) -> Hierarchy:
+        """The same hierarchy with other ids of the clusters of its last level."""
+        return Hierarchy(self.levels, self._read_graph, self._read_basis, cluster_ids)
 
     def __repr__(self) -> str:
         sizes = " -> ".join(f"{level.n_clusters:,}" for level in self.levels)

@@ -73,3 +73,9 @@ class Level:
         linkage[0] = np.nan
         zeros = np.zeros(n_nodes, dtype=np.int64)
         return cls(zeros, linkage, zeros.astype(np.float32), zeros, zeros[:1], stops_early=True)
+
+    @classmethod
+    def of_single_nodes(cls, n_nodes: int) -> Level:
+        """Every node by itself."""
+        nodes, none = np.arange(n_nodes), np.full(n_nodes, np.nan, dtype=np.float32)
+        return cls(nodes, none, np.zeros(n_nodes, dtype=np.float32), nodes, nodes, True)

@@ -95,3 +95,23 @@ class ImagesNote(msgspec.Struct, frozen=True):
     """Content of `images.json`."""
 
     folder: str
+
+
+class CollectionNotes(msgspec.Struct, frozen=True):
+    """Content of `collection.json`."""
+
+    next_cluster: int
+    next_row: int
+    n_updates: int
+    asked: dict[str, Any]
+    whiten: bool | str
+
+
+class SetBaseNotes(msgspec.Struct, frozen=True):
+    """Content of `base.json`."""
+
+    rules: dict[str, Any]
+    p_tau: float | None
+    n_points: int
+    measures: dict[str, Any]
+    preparation: dict[str, bool]

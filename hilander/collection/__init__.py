@@ -1,0 +1,1 @@
+"""Collections: runs that grow, with clusters that keep their ids."""

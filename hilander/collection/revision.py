@@ -1,0 +1,122 @@
+"""A revision of a set: points inserted and removed, and what that affects clustered again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hilander.arrays.row_source import RowSource
+from hilander.arrays.rows import BoolArray, FloatArray, IntArray
+from hilander.collection.cluster_ids import NEW
+from hilander.collection.region import (
+    Rescored,
+    ScoredLists,
+    choose_context,
+    decode_region,
+    find_affected,
+)
+from hilander.collection.splice import Part, join_levels, select_levels
+from hilander.hierarchy.basis import Basis
+from hilander.hierarchy.hierarchy import Hierarchy
+from hilander.hierarchy.level import Level
+from hilander.hierarchy.local_graph import score_rows
+from hilander.hierarchy.scorers import Scorer
+from hilander.knn.insertion import insert_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Revision:
+    """A set after an update.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_points, dim)
+        Prepared points: those that were kept, then the inserted ones.
+    lists : ScoredLists of n_points points
+    levels : list of Level
+    former : ndarray of shape (n_points,)
+        Former cluster of each point, by its number; -1 for an inserted one.
+    rescored : ndarray of shape (n_rescored,)
+        Points whose edges were scored again.
+    in_region : ndarray of shape (n_points,), bool
+        Points that were decoded again.
+    """
+
+    features: npt.NDArray[np.floating]
+    lists: ScoredLists
+    levels: list[Level]
+    former: IntArray
+    rescored: IntArray
+    in_region: BoolArray
+
+
+def revise(hierarchy: Hierarchy, kept: BoolArray, inserted: FloatArray, score: Scorer) -> Revision:
+    """Remove points of a hierarchy and insert others.
+
+    Lists are searched for the inserted points, and for those that lose a neighbour; edges of points
+    whose lists changed are scored again; clusters that this reaches are decoded again. All else
+    keeps its bits.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy with a basis
+    kept : ndarray of shape (n_before,), bool
+    inserted : ndarray of shape (n_inserted, dim)
+        Prepared points.
+    score : Scorer
+        With the measures of the basis.
+    """
+    basis, rules = hierarchy.basis, hierarchy.basis.base.frozen_rules
+    before = _without_removed(basis, hierarchy.density, kept)
+    features = np.concatenate([basis.features[kept], inserted.astype(basis.features.dtype)])
+    found = insert_rows(features, before.neighbours, before.affinity)
+    take = RowSource(features).take
+
+    n_kept, n_points = int(kept.sum()), len(features)
+    linkage = _extend(before.linkage, n_points)
+    density = _extend(before.density, n_points)
+    if len(found.changed):
+        scores = score_rows(found.changed, found.neighbours, found.affinity, take, score)
+        linkage[found.changed] = scores.linkage
+        settled = scores if rules.as_released else scores.settle_ties()
+        density[found.changed] = settled.density
+    lists = ScoredLists(found.neighbours, found.affinity, linkage, density)
+
+    labels = hierarchy.labels(-1)
+    former = np.concatenate([labels[kept], np.full(n_points - n_kept, NEW)])
+    changed = found.changed[found.changed < n_kept]
+    rescored = Rescored(changed, before.neighbours[changed], before.linkage[changed])
+    p_tau = rules.threshold(0)
+    affected = find_affected(former, hierarchy.n_clusters(-1), lists, rescored, p_tau)
+    affected[labels[~kept]] = True
+    in_region = np.append(affected, True)[former]  # the last place is that of NEW
+    parts = []
+    if in_region.any():
+        context = choose_context(former, affected, lists, in_region)
+        decoded = decode_region(in_region, context, lists, take, score, rules)
+        parts.append(Part(np.flatnonzero(in_region), decoded))
+    if not in_region.all():
+        untouched = ~affected[labels]  # of the points before; all of these are kept
+        parts.append(Part(np.flatnonzero(~in_region), select_levels(hierarchy.levels, untouched)))
+    levels = join_levels(parts, n_points, rules)
+    return Revision(features, lists, levels, former, found.changed, in_region)
+
+
+def _without_removed(basis: Basis, density: FloatArray, kept: BoolArray) -> ScoredLists:
+    """The lists of the points that stay, by their new numbers; -1 for a removed neighbour."""
+    number = np.where(kept, np.cumsum(kept) - 1, -1)
+    return ScoredLists(
+        number[basis.neighbours[kept]],
+        np.array(basis.affinity[kept]),
+        np.array(basis.linkage[kept]),
+        density[kept],
+    )
+
+
+def _extend(rows: FloatArray, n_rows: int) -> FloatArray:
+    """A copy with more rows of zeros."""
+    longer = np.zeros((n_rows, *rows.shape[1:]), dtype=np.float32)
+    longer[: len(rows)] = rows
+    return longer
