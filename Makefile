@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint docs figures check bench bench-quality bench-scale clean
+.PHONY: help install demo test lint docs figures check bench bench-quality bench-collection bench-scale clean
 
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -66,6 +66,10 @@ bench-quality: $(READY) ## Measure quality on all kinds of sets, and render the 
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,rivals,infomap]'
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.wide run
 	$(BIN)/python -m benchmarks.wide render
+
+bench-collection: $(READY) ## Measure collections: ten drops, stable ids, the cost of an update.
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.collection run
+	$(BIN)/python -m benchmarks.collection render
 
 bench-scale: $(READY) ## Measure how time and memory grow, up to 5.2 M points (hours).
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,rivals]'

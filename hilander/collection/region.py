@@ -70,8 +70,9 @@ def find_affected(
 ) -> BoolArray:
     """The former clusters that inserted points or new links reach, shape (n_former,).
 
-    These are the clusters that an inserted point has an edge to or from, of at least a small
-    linkage, and those that a rescored point links now, and did not link before.
+    These are the clusters that an inserted point has a probable edge to or from, and those of a
+    rescored point that has a link to another cluster that it did not have before. A cluster whose
+    points have their former lists, and are in no inserted point's list, is never affected.
 
     Parameters
     ----------
@@ -87,6 +88,9 @@ def find_affected(
     inserted = np.flatnonzero(former == NEW)
     ends = former[lists.neighbours[inserted]]
     affected[ends[(ends != NEW) & (lists.linkage[inserted] >= _AFFECTS)]] = True
+    touched = np.zeros(n_former, dtype=bool)
+    touched[ends[ends != NEW]] = True
+    touched[former[rescored.rows]] = True
     for block in row_blocks(len(rescored.rows), lists.neighbours.shape[1] ** 2):
         rows = rescored.rows[block]
         neighbours, linkage = lists.neighbours[rows], lists.linkage[rows]
@@ -98,7 +102,7 @@ def find_affected(
         appeared &= (there != NEW) & (there != here[:, None])
         affected[there[appeared]] = True
         affected[here[appeared.any(axis=1)]] = True
-    return affected
+    return affected & touched
 
 
 def choose_context(
