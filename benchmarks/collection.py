@@ -215,8 +215,12 @@ def describe(rows: list[dict[str, Any]]) -> str:
             change = row["bcubed_f"] - row["bcubed_f_of_one_run"]
             cells += [f"{row['bcubed_f']:.3f} / {row['pairwise_f']:.3f}", f"{change:+.4f}"]
         text.append(f"| {name} | {' | '.join(cells)} |")
-    text += ["", "| set | way | updates | clusters that no new point was near | of these, unchanged "
-             "| points in them that changed cluster |", "|---|---|---|---|---|---|"]  # fmt: skip
+    text += [
+        "",
+        "| set | way | updates | clusters that no new point was near | of these, unchanged | "
+        "points in them that changed cluster |",
+        "|---|---|---|---|---|---|",
+    ]
     large = [row for row in rows if row["kind"] == "insertion"]
     named = [(f"{key[0]}", key[1], row) for key, row in drops.items()]
     named += [(f"{row['n_points']:,} face-like", "one update", row) for row in large]
@@ -226,9 +230,12 @@ def describe(rows: list[dict[str, Any]]) -> str:
             f"| {name} | {way} | {row['n_updates']} | {row['n_untouched']:,} | {share} | "
             f"{row['n_untouched_moved']} |"
         )
-    text += ["", "| points | whole run | 1,000 points inserted | share | clustering / writing "
-             "| scored again / decoded again | open | assign one row | its recall |",
-             "|---|---|---|---|---|---|---|---|---|"]  # fmt: skip
+    text += [
+        "",
+        "| points | whole run | 1,000 points inserted | share | clustering / writing | scored "
+        "again / decoded again | open | assign one row | its recall |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
     for row in large:
         share = row["cpu_seconds_update"] / row["cpu_seconds_whole"]
         stages = row["stages"]
