@@ -324,12 +324,12 @@ class HiLander(FittedParts, BaseEstimator):  # type: ignore[misc]
 
     def save(self, folder: str | Path) -> Path:
         """Write the model to a folder (safetensors and JSON), whole or not at all."""
-        from hilander import __version__
+        from hilander.io.version import VERSION
         from hilander.training.model_folder import ModelFolder, write_model_folder
 
         self._check_fitted()
         stored = ModelFolder(self.model_, self.get_params(deep=False))
-        write_model_folder(stored, Path(folder), __version__)
+        write_model_folder(stored, Path(folder), VERSION)
         return Path(folder)
 
     @classmethod
