@@ -2,14 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from hilander.io.version import VERSION
-
 if TYPE_CHECKING:
     from hilander.collection.collection import Collection
     from hilander.estimator import HiLander
     from hilander.hierarchy.hierarchy import Hierarchy
 
-__version__ = VERSION
+__version__ = "0.1.0"
 __all__ = ["Collection", "HiLander", "Hierarchy", "__version__"]
 
 

@@ -324,12 +324,13 @@ class HiLander(FittedParts, BaseEstimator):  # type: ignore[misc]
 
     def save(self, folder: str | Path) -> Path:
         """Write the model to a folder (safetensors and JSON), whole or not at all."""
-        from hilander.io.version import VERSION
+        from importlib.metadata import version
+
         from hilander.training.model_folder import ModelFolder, write_model_folder
 
         self._check_fitted()
         stored = ModelFolder(self.model_, self.get_params(deep=False))
-        write_model_folder(stored, Path(folder), VERSION)
+        write_model_folder(stored, Path(folder), version("hilander"))
         return Path(folder)
 
     @classmethod
