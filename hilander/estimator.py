@@ -330,8 +330,7 @@ class HiLander(FittedParts, BaseEstimator):  # type: ignore[misc]
 
         self._check_fitted()
         stored = ModelFolder(self.model_, self.get_params(deep=False))
-        write_model_folder(stored, Path(folder), version("hilander"))
-        return Path(folder)
+        return write_model_folder(stored, Path(folder), version("hilander"))
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "auto") -> HiLander:

@@ -41,8 +41,8 @@ class ModelFolder:
     parameters: dict[str, Any]
 
 
-def write_model_folder(stored: ModelFolder, folder: Path, version: str) -> None:
-    """Write a model and its parameters, whole or not at all."""
+def write_model_folder(stored: ModelFolder, folder: Path, version: str) -> Path:
+    """Write a model and its parameters, whole or not at all, and give the folder."""
     model = stored.model
     preparation = model.preparation
     arrays = {name: getattr(preparation, name, None) for name in ("mean", "transform")}
@@ -59,6 +59,7 @@ def write_model_folder(stored: ModelFolder, folder: Path, version: str) -> None:
     with folder_writer(folder, MODEL_KIND) as inside:
         write_network(StoredNetwork(model.network, present, description), inside)
         write_json(inside / HISTORY_FILE, model.history)
+    return folder
 
 
 def read_model_folder(folder: Path) -> ModelFolder:
