@@ -64,7 +64,8 @@ def write_snapshot(inside: Path, snapshot: Snapshot, extras: RunExtras, *, as_cs
         lists = snapshot.lists
         scores = EdgeScores(lists.linkage, lists.density)
         write_graph(inside, lists.neighbours, lists.affinity, scores)
-        write_quality(hierarchy, lists.neighbours, lists.linkage, inside, ids)
+        features = snapshot.features
+        write_quality(hierarchy, lists.neighbours, lists.linkage, inside, ids, features)
         write_base(inside, snapshot.features, snapshot.base)
     write_extras(inside, hierarchy, extras)
 

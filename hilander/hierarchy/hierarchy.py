@@ -17,11 +17,12 @@ from hilander.errors import LevelError, SettingError
 from hilander.hierarchy.basis import Basis
 from hilander.hierarchy.level import Level
 from hilander.hierarchy.levels import LevelStep
+from hilander.hierarchy.membership import Membership, find_membership
 from hilander.hierarchy.merge_tree import LevelLinks, MergeTree, build_merge_tree, drop_small
 from hilander.hierarchy.nearest import SetSearch
+from hilander.hierarchy.representatives import find_representatives
 
 if TYPE_CHECKING:
-    from hilander.hierarchy.membership import Membership
     from hilander.hierarchy.work import Work
 
 ReadGraph = Callable[[], tuple[IntArray, FloatArray]]
@@ -201,10 +202,7 @@ class Hierarchy:
     def basis(self) -> Basis:
         """What the hierarchy was computed from, see `hilander.hierarchy.basis`.
 
-        Raises
-        ------
-        SettingError
-            When it was not kept.
+        A SettingError says that it was not kept.
         """
         if self._read_basis is None:
             raise SettingError(
@@ -220,9 +218,11 @@ class Hierarchy:
 
     def membership(self, top: int = 5) -> Membership:
         """The most probable clusters of each point, see `hilander.hierarchy.membership`."""
-        from hilander.hierarchy.membership import find_membership
-
         return find_membership(self, top)
+
+    def representatives(self, level: int = -1) -> IntArray:
+        """The point that is the medoid of each cluster at a level, shape (n_clusters,)."""
+        return find_representatives(self, level)
 
     def cut(
         self,

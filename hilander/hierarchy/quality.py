@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from hilander.arrays.rows import FloatArray, IntArray, row_blocks
 from hilander.errors import SettingError
+from hilander.hierarchy.representatives import find_medoids
 from hilander.io.files import write_table
 
 if TYPE_CHECKING:
@@ -96,16 +97,21 @@ def write_quality(
     linkage: FloatArray,
     folder: Path,
     ids: npt.ArrayLike | None = None,
+    features: npt.NDArray[Any] | None = None,
 ) -> None:
     """Write the quality of each final cluster into an open run folder.
 
-    One row a cluster: cluster, peak (the id of its peak), size, cohesion, separation, quality.
+    One row a cluster: cluster, peak and representative (the ids of its peak and its medoid), size,
+    cohesion, separation, quality.
     """
     found = measure_quality(neighbours, linkage, hierarchy.labels(-1))
     names: npt.NDArray[Any] = np.arange(hierarchy.n_points) if ids is None else np.asarray(ids)
+    peaks, labels = hierarchy.peaks(-1), hierarchy.labels(-1)
+    representatives = peaks if features is None else find_medoids(features, labels, peaks)
     columns = {
         "cluster": hierarchy.cluster_ids,
-        "peak": names[hierarchy.peaks(-1)],
+        "peak": names[peaks],
+        "representative": names[representatives],
         "size": found.size,
         "cohesion": found.cohesion,
         "separation": found.separation,

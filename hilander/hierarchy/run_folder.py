@@ -64,7 +64,8 @@ def write_run(folder: Path, content: RunContent, log: RunLog, *, as_csv: bool = 
         if log.first is not None:
             neighbours, linkage = log.first.graph.neighbours, log.first.scores.linkage
             write_scored_graph(log.first, inside)
-            write_quality(hierarchy, neighbours, linkage, inside, ids)
+            features = log.first.nodes.identity
+            write_quality(hierarchy, neighbours, linkage, inside, ids, features)
             if log.work.base is not None:
                 basis = Basis.of_step(log.first, log.work.base)
                 write_base(inside, basis.features, basis.base)
