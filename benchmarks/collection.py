@@ -230,6 +230,8 @@ def describe(rows: list[dict[str, Any]]) -> str:
             f"| {name} | {way} | {row['n_updates']} | {row['n_untouched']:,} | {share} | "
             f"{row['n_untouched_moved']} |"
         )
+    if not large:
+        return "\n".join(text)
     text += [
         "",
         "| points | whole run | 1,000 points inserted | share | clustering / writing | scored "
