@@ -125,9 +125,13 @@ def know_faces(embeddings: Path, quiet: bool) -> list[str]:
     """Options of `hilander cluster` on what is known of faces; none for other embeddings."""
     from hilander.io.item_columns import PHOTO, read_item_columns
 
-    photos = read_item_columns(embeddings).columns.get(PHOTO)
+    items = read_item_columns(embeddings)
+    photos = items.columns.get(PHOTO)
     if photos is None:
         return []
+    apart = ["--apart-column", PHOTO]
+    if items.embedder != "faces":  # another network has another scale of distances
+        return apart
     from hilander.embedders.faces.certain_pairs import find_certain_pairs
 
     file = read_embeddings(embeddings)
@@ -137,8 +141,7 @@ def know_faces(embeddings: Path, quiet: bool) -> list[str]:
     write_table(certain, {"id_a": ids[pairs[:, 0]], "id_b": ids[pairs[:, 1]]})
     if len(pairs) and not quiet:
         print(f"{len(pairs):,} pairs of faces are certain to be of one person: {certain}")
-    known = ["--together", str(certain)] if len(pairs) else []
-    return [*known, "--apart-column", PHOTO]
+    return [*apart, "--together", str(certain)] if len(pairs) else apart
 
 
 def parse_command(command: ModuleType, arguments: list[str]) -> argparse.Namespace:

@@ -12,7 +12,7 @@ import numpy as np
 
 from hilander.arrays.rows import FloatArray
 from hilander.embedders.protocol import Embedder
-from hilander.io.item_columns import BOX_COLUMNS, PATH, PHOTO, SCORE, TEXT, folder_metadata
+from hilander.io.item_columns import BOX_COLUMNS, PATH, PHOTO, SCORE, TEXT, item_metadata
 from hilander.io.writing import write_atomically
 
 EMBEDDING_COLUMN = "embedding"
@@ -73,7 +73,7 @@ def write_rows(
     """
     import pyarrow.parquet
 
-    schema = _make_schema(embedder).with_metadata(folder_metadata(folder))
+    schema = _make_schema(embedder).with_metadata(item_metadata(folder, embedder.name))
     waiting, n_rows = iter(rows), 0
     with (
         write_atomically(path) as temporary,

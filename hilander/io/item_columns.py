@@ -16,6 +16,7 @@ ITEM_COLUMNS = (PATH, PHOTO, *BOX_COLUMNS, SCORE, TEXT)
 # Metadata of the file: the folder that the paths are relative to. Its presence says that the file
 # was written by `hilander embed`.
 _FOLDER_KEY = b"hilander.folder"
+_EMBEDDER_KEY = b"hilander.embedder"
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +28,19 @@ class DescribedItems:
     columns : dict of str to ndarray of shape (n_rows,)
     folder : Path, optional
         Where the files named by ``path`` are.
+    embedder : str, optional
+        Name of the embedder.
     """
 
     columns: dict[str, Any] = field(default_factory=dict)
     folder: Path | None = None
+    embedder: str | None = None
 
 
-def folder_metadata(folder: str | None) -> dict[bytes, bytes]:
+def item_metadata(folder: str | None, embedder: str) -> dict[bytes, bytes]:
     """Metadata of a file of embeddings."""
-    return {_FOLDER_KEY: (folder or "").encode("utf-8", "backslashreplace")}
+    values = {_FOLDER_KEY: folder or "", _EMBEDDER_KEY: embedder}
+    return {key: value.encode("utf-8", "backslashreplace") for key, value in values.items()}
 
 
 def read_item_columns(path: Path) -> DescribedItems:
@@ -55,11 +60,13 @@ def read_item_columns(path: Path) -> DescribedItems:
     import pyarrow.parquet
 
     with pyarrow.parquet.ParquetFile(path) as file:
-        folder = (file.schema_arrow.metadata or {}).get(_FOLDER_KEY)
+        metadata = file.schema_arrow.metadata or {}
+        folder, embedder = (metadata.get(key) for key in (_FOLDER_KEY, _EMBEDDER_KEY))
         if folder is None:
             return DescribedItems()
         names = [name for name in ITEM_COLUMNS if name in file.schema_arrow.names]
         table = file.read(columns=names)
     columns = {name: table.column(name).to_numpy() for name in names}
     text = folder.decode("utf-8")
-    return DescribedItems(columns, Path(text) if text else None)
+    name = None if embedder is None else embedder.decode("utf-8")
+    return DescribedItems(columns, Path(text) if text else None, name)
