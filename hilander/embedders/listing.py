@@ -77,7 +77,8 @@ def list_pictures(paths: Sequence[Path]) -> Listing:
         else:
             found[os.path.abspath(path)] = None
     listing.root = _choose_root(folders, found)
-    listing.names = sorted(os.path.relpath(path, listing.root) for path in found)
+    inside = os.path.join(listing.root, "")
+    listing.names = sorted(path.removeprefix(inside) for path in found)
     return listing
 
 
