@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from hilander.cli import cluster, explore
+from hilander.cli import cluster, explore, update
 from hilander.cli.embed_options import (
     add_embedder,
     add_source,
@@ -22,11 +23,14 @@ from hilander.cli.embed_options import (
 from hilander.cli.inputs import PRETRAINED_NAME, add_device, find_model
 from hilander.embeddings.labels import encode_labels
 from hilander.io.digests import digest_file, list_digests
-from hilander.io.files import read_embeddings, write_table
-from hilander.io.writing import check_output_folder, read_json, write_json
+from hilander.io.files import EmbeddingFile, read_embeddings, write_table
+from hilander.io.item_columns import PHOTO, read_item_columns
+from hilander.io.writing import check_output_folder, read_json, write_atomically, write_json
 
 _EMBEDDINGS_FILE, _SKIPPED_FILE, _STATE_FILE = "embeddings.parquet", "skipped.csv", "state.json"
 _CERTAIN_FILE = "certain.csv"
+# The embeddings that the run was made of; what is new is found by comparing.
+_CLUSTERED_FILE = "clustered.parquet"
 
 # Options of `hilander explore` that this command has too.
 SERVING = ("host", "port", "token", "allow_host", "no_browser")
@@ -114,17 +118,90 @@ def cluster_if_changed(args: argparse.Namespace, embeddings: Path, output: Path)
         if not args.quiet:
             print(f"nothing has changed: {output} is kept")
         return
+    is_same_model = state_file.is_file() and read_json(state_file).get("model") == state["model"]
+    if not (is_same_model and update_run(args, embeddings, output)):
+        cluster_all(args, embeddings, output)
+    clustered = embeddings.with_name(_CLUSTERED_FILE)
+    with write_atomically(clustered) as temporary:
+        shutil.copyfile(embeddings, temporary)
+    write_json(state_file, state)
+
+
+def cluster_all(args: argparse.Namespace, embeddings: Path, output: Path) -> None:
+    """Cluster all embeddings."""
     options = ["-m", args.model, "-o", str(output), "--device", args.device]
     options += ["--quiet"] if args.quiet else []
     options += know_faces(embeddings, args.quiet)
     cluster.run(parse_command(cluster, [str(embeddings), *options]))
-    write_json(state_file, state)
+
+
+def update_run(args: argparse.Namespace, embeddings: Path, output: Path) -> bool:
+    """Update a run with what is new and gone; clusters keep their ids.
+
+    Returns
+    -------
+    was_updated : bool
+        False if there is no run to update, if little of it would stay, or if the embeddings are
+        of faces, which are clustered with what is known of them.
+    """
+    from hilander.collection.collection import Collection
+
+    before = embeddings.with_name(_CLUSTERED_FILE)
+    if not before.is_file() or not output.is_dir():
+        return False
+    items = read_item_columns(embeddings)
+    if PHOTO in items.columns:
+        return False
+    old, new = read_embeddings(before), read_embeddings(embeddings)
+    change = compare_embeddings(old, new)
+    collection = Collection.open(output)
+    if change is None or not np.array_equal(np.sort(collection.ids), np.sort(old.ids)):
+        return False
+    collection.model.device = args.device
+    columns = {name: values[change.added] for name, values in items.columns.items()}
+    remove = change.removed if len(change.removed) else None
+    if not len(change.added):
+        done = collection.remove(change.removed)
+    else:
+        ids = np.asarray(new.ids)[change.added]
+        done = collection.update(new.features[change.added], ids, remove=remove, columns=columns)
+    if not args.quiet:
+        print(update.describe_update(done, len(collection), collection.hierarchy().n_clusters()))
+    return True
+
+
+class Change(NamedTuple):
+    """How a file of embeddings differs from an earlier one.
+
+    Parameters
+    ----------
+    added : ndarray of int
+        Rows of the new file whose id is new, or has another embedding now.
+    removed : ndarray
+        Ids of the old file that are gone, or have another embedding now.
+    """
+
+    added: Any
+    removed: Any
+
+
+def compare_embeddings(old: EmbeddingFile, new: EmbeddingFile) -> Change | None:
+    """What was added and removed; None if the files have nothing in common."""
+    if old.ids is None or new.ids is None or old.features.shape[1] != new.features.shape[1]:
+        return None
+    row_of = {name: row for row, name in enumerate(old.ids.tolist())}
+    rows = np.array([row_of.get(name, -1) for name in new.ids.tolist()])
+    known = np.flatnonzero(rows >= 0)
+    same = known[(old.features[rows[known]] == new.features[known]).all(axis=1)]
+    if not len(same) or len(row_of) < len(old.ids):
+        return None
+    added = np.setdiff1d(np.arange(len(rows)), same)
+    removed = np.setdiff1d(np.arange(len(old.ids)), rows[same])
+    return Change(added, np.asarray(old.ids)[removed])
 
 
 def know_faces(embeddings: Path, quiet: bool) -> list[str]:
     """Options of `hilander cluster` on what is known of faces; none for other embeddings."""
-    from hilander.io.item_columns import PHOTO, read_item_columns
-
     items = read_item_columns(embeddings)
     photos = items.columns.get(PHOTO)
     if photos is None:

@@ -70,6 +70,7 @@ def run(args: argparse.Namespace) -> int:
     """Update the run folder and print what changed."""
     from hilander.collection.collection import Collection
     from hilander.collection.item_ids import read_ids
+    from hilander.io.item_columns import read_item_columns
 
     remove = None if args.remove is None else read_ids(args.remove)
     collection = Collection.open(args.folder)
@@ -81,7 +82,10 @@ def run(args: argparse.Namespace) -> int:
         done = collection.remove(remove, **how)
     else:
         file = read_input(args, labels=None)
-        done = collection.update(file.features, file.ids, remove=remove, labels=file.labels, **how)
+        columns = read_item_columns(file.source).columns
+        done = collection.update(
+            file.features, file.ids, remove=remove, labels=file.labels, columns=columns, **how
+        )
     if not args.quiet:
         print(describe_update(done, len(collection), collection.hierarchy().n_clusters()))
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -143,11 +144,15 @@ class Collection:
         *,
         remove: npt.ArrayLike | None = None,
         labels: npt.ArrayLike | None = None,
+        columns: Mapping[str, npt.ArrayLike] | None = None,
         rerun: Rerun = "auto",
         wait: bool = False,
     ) -> Update:
-        """Remove items and add others in one step. An id that is removed may be added again."""
-        drop = Drop(X, ids, labels)
+        """Remove items and add others in one step. An id that is removed may be added again.
+
+        `columns` has more facts about the added items, such as their ``path``.
+        """
+        drop = Drop(X, ids, labels, columns or {})
         return self._update(drop, None if remove is None else np.asarray(remove), rerun, wait)
 
     def labels(self) -> IntArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,6 @@ from hilander.hierarchy.storage import write_graph, write_hierarchy
 from hilander.io.files import write_table
 from hilander.io.schemas import ImagesNote
 from hilander.io.writing import read_json
-
-_LABEL = "label"
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +74,7 @@ def carry_extras(
     kept: BoolArray,
     n_inserted: int,
     features: npt.NDArray[Any] | None,
-    labels: npt.NDArray[Any] | None,
+    columns: Mapping[str, npt.NDArray[Any]],
 ) -> RunExtras:
     """What is known about the items of a run, for those that stay; the inserted ones have none.
 
@@ -86,8 +85,8 @@ def carry_extras(
     n_inserted : int
     features : ndarray of shape (n_points, dim), optional
         Prepared points after the update.
-    labels : ndarray of shape (n_inserted,), optional
-        True identities of the inserted items.
+    columns : mapping of str to ndarray of shape (n_inserted,)
+        Facts about the inserted items, such as their true identity ``label``.
     """
     folder, thumbs, images = stored.folder, None, None
     if (folder / THUMBS_FILE).is_file():
@@ -96,25 +95,23 @@ def carry_extras(
         thumbs = np.concatenate([before[kept], blank])
     if (folder / IMAGES_FILE).is_file():
         images = Path(read_json(stored.files.check(IMAGES_FILE), ImagesNote)["folder"])
-    columns = _carry_columns(stored, kept, n_inserted, labels)
-    return RunExtras(features, thumbs, columns, images)
+    carried = _carry_columns(stored, kept, n_inserted, columns)
+    return RunExtras(features, thumbs, carried, images)
 
 
 def _carry_columns(
-    stored: Stored, kept: BoolArray, n_inserted: int, labels: npt.NDArray[Any] | None
+    stored: Stored, kept: BoolArray, n_inserted: int, inserted: Mapping[str, npt.NDArray[Any]]
 ) -> dict[str, npt.NDArray[Any]]:
     """Columns of the items; a value that is not known is None."""
     path = stored.folder / ITEMS_FILE
     if not path.is_file():
-        return {} if labels is None or kept.any() else {_LABEL: labels}
+        return {} if kept.any() else dict(inserted)
     import pyarrow.parquet
 
     table = pyarrow.parquet.read_table(stored.files.check(ITEMS_FILE)).filter(kept)
     columns = {}
     for name in table.column_names:
-        more: list[Any] = [None] * n_inserted
-        if name == _LABEL and labels is not None:
-            more = labels.tolist()
+        more = inserted[name].tolist() if name in inserted else [None] * n_inserted
         values = table.column(name).to_pylist() + more
         if {type(one) for one in values if one is not None} > {int, str}:
             values = [None if one is None else str(one) for one in values]

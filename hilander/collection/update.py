@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,11 +49,14 @@ class Drop:
     ----------
     X : array-like of shape (n_samples, n_features)
     ids, labels : array-like of shape (n_samples,), optional
+    columns : mapping of str to array-like of shape (n_samples,)
+        What else is known about them, such as the path of a picture.
     """
 
     X: Any
     ids: Any = None
     labels: Any = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ class _Items:
     ids: npt.NDArray[Any]
     embeddings: npt.NDArray[Any]
     added: npt.NDArray[Any]
-    labels: npt.NDArray[Any] | None
+    columns: dict[str, npt.NDArray[Any]]
     next_row: int
 
 
@@ -161,7 +165,7 @@ def update_collection(
         reason, count_changes(changes), seconds,
     )  # fmt: skip
     notes = stored.notes.count_up(match.next_id, items.next_row)
-    extras = carry_extras(stored, items.kept, n_added, clustered.features, items.labels)
+    extras = carry_extras(stored, items.kept, n_added, clustered.features, items.columns)
     history = join_tables(stored.read_changes(), changes)
     with folder_writer(stored.folder, RUN_KIND) as inside:
         as_csv = (stored.folder / "clusters.csv").is_file()
@@ -187,7 +191,7 @@ def _collect_items(stored: Stored, drop: Drop | None, remove: npt.NDArray[Any] |
     before = stored.map_embeddings()
     if drop is None:
         none = np.empty((0, before.shape[1]), dtype=before.dtype)
-        return _Items(kept, stored.ids[kept], before[kept], none, None, stored.notes.next_row)
+        return _Items(kept, stored.ids[kept], before[kept], none, {}, stored.notes.next_row)
     added = as_embeddings(drop.X, min_rows=1, as_stored=True)
     if len(stored.ids) and added.shape[1] != before.shape[1]:
         raise EmbeddingError(
@@ -196,10 +200,14 @@ def _collect_items(stored: Stored, drop: Drop | None, remove: npt.NDArray[Any] |
         )
     ids, next_row = _new_ids(stored, kept, drop.ids, len(added))
     embeddings = np.concatenate([before[kept], added]) if kept.any() else np.asarray(added)
-    labels = None if drop.labels is None else np.asarray(drop.labels)
-    if labels is not None and labels.shape != (len(added),):
-        raise LabelError(f"got labels of shape {labels.shape} for {len(added)} rows; give one each")
-    return _Items(kept, ids, embeddings, added, labels, next_row)
+    given = {} if drop.labels is None else {"label": drop.labels}
+    columns = {name: np.asarray(one) for name, one in {**drop.columns, **given}.items()}
+    for name, values in columns.items():
+        if values.shape != (len(added),):
+            raise LabelError(
+                f"got {name}s of shape {values.shape} for {len(added)} rows; give one each"
+            )
+    return _Items(kept, ids, embeddings, added, columns, next_row)
 
 
 def _new_ids(

@@ -12,7 +12,7 @@ from PIL import Image
 from hilander.cli.main import main
 from hilander.embedders import registry
 from hilander.metrics.scores import pairwise_f
-from tests.embedders.fake_embedders import Corners
+from tests.embedders.fake_embedders import Corners, MeanColours
 from tests.embedders.things import THINGS, write_things
 
 
@@ -148,6 +148,45 @@ def test_a_source_that_changed_is_clustered_again(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "28 points in" in said
     assert "nothing has changed" not in said
+
+
+def test_new_pictures_join_the_run_and_clusters_keep_their_ids(tmp_path, monkeypatch, capsys):
+    """Twelve pictures of each of four colours; then more of two, one gone, and one changed."""
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    rng = np.random.default_rng(0)
+
+    def write(name, colour):
+        pixels = np.clip(rng.normal(colour, 12, (16, 16, 3)), 0, 255).astype(np.uint8)
+        Image.fromarray(pixels).save(photos / f"{name}.png")
+
+    colours = {"red": (230, 10, 10), "green": (10, 230, 10), "blue": (10, 10, 230),
+               "grey": (120, 120, 120)}  # fmt: skip
+    for name, colour in colours.items():
+        for number in range(12):
+            write(f"{name}-{number:02}", colour)
+    monkeypatch.setattr(registry, "make_embedder", lambda *_: MeanColours())
+    run = tmp_path / "run"
+    arguments = ["group", str(photos), "-o", str(run), "--workers", "0", "--no-explore"]
+    main(arguments)
+    before = dict(zip(*read_run(run), strict=True))
+    capsys.readouterr()
+
+    for number in range(3):
+        write(f"red-new-{number}", colours["red"])
+    (photos / "blue-00.png").unlink()
+    write("grey-00", colours["green"])
+    main(arguments)
+    said = capsys.readouterr().out
+    assert "4 are new" in said
+    assert "4 items added, 2 removed" in said
+    after = dict(zip(*read_run(run), strict=True))
+    assert sorted(after) == sorted(path.name for path in photos.iterdir())
+    untouched = [path for path in after if path in before and path != "grey-00.png"]
+    assert all(after[path] == before[path] for path in untouched)
+    assert len({after[path] for path in after if path.startswith("red")}) == len(
+        {before[path] for path in before if path.startswith("red")}
+    )
 
 
 def test_the_run_is_named_after_the_source(tmp_path, monkeypatch):
