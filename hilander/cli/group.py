@@ -155,7 +155,8 @@ def update_run(args: argparse.Namespace, embeddings: Path, output: Path) -> bool
     old, new = read_embeddings(before), read_embeddings(embeddings)
     change = compare_embeddings(old, new)
     collection = Collection.open(output)
-    if change is None or not np.array_equal(np.sort(collection.ids), np.sort(old.ids)):
+    is_same_run = old.ids is not None and set(collection.ids.tolist()) == set(old.ids.tolist())
+    if change is None or not is_same_run:
         return False
     collection.model.device = args.device
     columns = {name: values[change.added] for name, values in items.columns.items()}
