@@ -105,7 +105,7 @@ def is_mapped(X: npt.NDArray[Any]) -> bool:
 
 def _owner(X: npt.NDArray[Any]) -> Any:
     """The owner of the memory of an array; None for its own or a private mapping of a file."""
-    owner: Any = X
+    owner: Any = getattr(X, "base", None) if hasattr(X, "order") else X  # of ReorderedRows
     while isinstance(owner, np.ndarray):
         if getattr(owner, "mode", "r") == "c":
             return None

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from hilander import __version__
 from hilander.arrays.rows import drop_pages, row_blocks
 from hilander.cli.inputs import find_model
+from hilander.embeddings import canonical_order
 from hilander.hierarchy import budget
 from hilander.hierarchy.work import KeptWork, Work
 from hilander.io.files import EmbeddingFile
@@ -124,6 +125,7 @@ def take_fingerprint(
         "search": plan.memory.search,
         "device": args.device,
         "whiten": args.whiten,
+        "canonical_order": canonical_order.in_use,
     }
 
 

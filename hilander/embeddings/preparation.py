@@ -138,7 +138,7 @@ class Preparation:
             raise SettingError(
                 f"out has shape {prepared.shape}, expected the shape {X.shape} of X; give another"
             )
-        _refuse_zero_rows(X)
+        refuse_zero_rows(X)
         for rows in row_blocks(*X.shape):
             prepared[rows] = self._prepare(read_rows(X, rows))
             drop_pages(X)
@@ -233,7 +233,7 @@ def learn_preparation(
     """
     if centre != "auto" and not isinstance(centre, bool | np.bool_):
         raise SettingError(f'got centre={centre!r}, expected True, False or "auto"; choose one')
-    _refuse_zero_rows(X)
+    refuse_zero_rows(X)
     codes = None if labels is None else encode_labels(labels, len(X))[0]
     if centre is not False and (dominant := find_dominant_identity(X, codes)) is not None:
         X = np.asarray(X[dominant.background], dtype=np.float32)
@@ -315,7 +315,7 @@ def check_varied(X: FloatArray) -> None:
     """
     if len(X) < 2:
         return
-    _refuse_zero_rows(X)
+    refuse_zero_rows(X)
     first = exact_unit_rows(read_rows(X, slice(0, 1)))
     for rows in row_blocks(*X.shape):
         if np.abs(exact_unit_rows(read_rows(X, rows)) - first).max() > _ROUNDING:
@@ -335,7 +335,13 @@ def _centre(block: npt.NDArray[np.float64], mean: FloatArray) -> npt.NDArray[np.
     return np.where(vanished, block, centred)
 
 
-def _refuse_zero_rows(X: FloatArray) -> None:
+def refuse_zero_rows(X: npt.NDArray[Any]) -> None:
+    """Refuse embeddings with a row of zeros; the error names the first.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), of any number type, also a mapped file
+    """
     count, first = 0, -1
     for rows in row_blocks(*X.shape):
         zero = np.flatnonzero(~read_rows(X, rows).any(axis=1))

@@ -9,12 +9,17 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 
+from hilander.arrays.reordered import reorder_rows
+from hilander.arrays.rows import IntArray
+from hilander.embeddings import canonical_order
 from hilander.embeddings.equal_rows import merge_equal_rows
+from hilander.embeddings.preparation import refuse_zero_rows
 from hilander.graph.knn_graph import KnnGraph
 from hilander.hierarchy.basis import SetBase
 from hilander.hierarchy.budget import Load, MemoryPlan, measure_load, plan_memory
 from hilander.hierarchy.equal_points import restore_equal_points
 from hilander.hierarchy.levels import LevelStep, walk_levels
+from hilander.hierarchy.original_order import reorder_graph, restore_original_order
 from hilander.hierarchy.rules import Rules, resolve_rules
 from hilander.hierarchy.work import Work
 from hilander.knn.search import build_knn_graph
@@ -125,11 +130,18 @@ def walk_points(
         The settings are checked at once. Each level is computed when the iterator reaches it.
     """
     method = find_method(settings.method)
+    if canonical_order.in_use:
+        refuse_zero_rows(points)  # by their numbers in the input
     equal = None
     if method.merges_equal_rows and graph is None:
         points, equal = merge_equal_rows(points)
     folder = None if work is None else work.folder
     plan = plan_run(model, points, settings, graph, may_map=folder is not None)
+    order: IntArray | None = None
+    if canonical_order.in_use:
+        order = canonical_order.find_canonical_order(points)
+        points = reorder_rows(points, order)
+        graph = None if graph is None else reorder_graph(graph, order)
     score = method.make_scorer(model.network, plan.rules, settings.device, plan.memory.score)
     preparation = resolve_preparation(
         model, points, plan.rules, score, whiten=settings.whiten, own_graph=graph is not None
@@ -140,4 +152,6 @@ def walk_points(
     prepared = plan.memory.prepare(preparation, points, folder)
     search = partial(build_knn_graph, verbose=settings.verbose, memory=plan.memory.search)
     steps = walk_levels(prepared, score, plan.rules, graph=graph, search=search, work=work)
+    if order is not None:
+        steps = restore_original_order(steps, order)
     return restore_equal_points(steps, equal)
