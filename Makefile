@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint docs figures check bench bench-quality bench-collection bench-scale clean
+.PHONY: help install install-locked demo test lint docs figures check faults lock audit release bench bench-quality bench-collection bench-scale clean
 
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -45,6 +45,34 @@ figures: $(READY) ## Draw the diagrams and option tables of the documentation fr
 	$(BIN)/python docs/figures/broken_files.py
 
 check: lint docs test ## Everything CI runs.
+
+faults: $(READY) ## Try faults at every step of every command, and render the table (an hour).
+	$(BIN)/python -m benchmarks.faults run
+	$(BIN)/python -m benchmarks.faults render
+
+install-locked: ## As install, with exactly the versions and digests of requirements.lock.
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt torch
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps -e .
+	touch $(READY)
+
+lock: $(READY) ## Write requirements.lock: versions and digests of all that CI installs.
+	$(BIN)/python tools/lock.py
+
+audit: $(READY) ## Look the locked packages up among known vulnerabilities (needs the network).
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[release]'
+	$(BIN)/pip-audit --disable-pip --require-hashes -r requirements.lock
+
+release: $(READY) ## Build wheel, sdist and the list of components (SBOM) into dist.
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[release]'
+	rm -rf dist build/release
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv build/release
+	build/release/bin/python -m pip install --quiet -c constraints.txt dist/*.whl
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --mc-type library \
+	  --output-reproducible --output-format JSON --output-file dist/sbom.cdx.json \
+	  build/release/bin/python
 
 bench: $(READY) ## Measure, append rows to benchmarks/results/, and render the tables (hours).
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,rivals,infomap]'

@@ -7,6 +7,7 @@ Exit codes: 0 success, 1 a defect of the program, 2 wrong input or an output tha
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import signal
 import sys
@@ -97,6 +98,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     code : int
         The exit code.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names of files may not be UTF-8
+            stream.reconfigure(errors="backslashreplace")
     try:
         args = make_parser().parse_args(arguments)
     except SystemExit as end:  # argparse exits by this, after --help too

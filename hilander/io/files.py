@@ -3,8 +3,6 @@
 import csv
 import difflib
 import warnings
-import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -266,7 +264,8 @@ def _write_parquet(path: Path, arrays: Mapping[str, AnyArray]) -> None:
         if values.ndim == 2:
             flat = pyarrow.FixedSizeListArray.from_arrays(flat, values.shape[1])
         columns[name] = flat
-    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+    with path.open("wb") as stream:  # opened here: pyarrow takes names in UTF-8 only
+        pyarrow.parquet.write_table(pyarrow.table(columns), stream)
 
 
 def _labels_and_ids(
@@ -323,7 +322,9 @@ def _load_npy(source: Path) -> AnyArray:
     try:
         array: AnyArray = np.load(source, mmap_mode="r", allow_pickle=False)
         return array
-    except (ValueError, EOFError, OSError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # the reader of headers raises many kinds
         raise FileFormatError(_damaged(source, "a .npy array of numbers", error)) from error
 
 
@@ -332,9 +333,13 @@ def _load_npz(source: Path) -> dict[str, AnyArray]:
     try:
         # Opened here: numpy does not close a damaged archive that it opened itself.
         with source.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
-    except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+            members = {name: arrays[name] for name in arrays.files}
+    except MemoryError:
+        raise
+    except Exception as error:  # zipfile, zlib and the reader of headers raise many kinds
         raise FileFormatError(_damaged(source, "a .npz of plain arrays", error)) from error
+    # numpy gives members that are no arrays as bytes.
+    return {name: one for name, one in members.items() if isinstance(one, np.ndarray)}
 
 
 def _check_magic(source: Path, magic: bytes, kind: str) -> None:

@@ -24,6 +24,15 @@ def temporary_sibling(target: Path) -> Path:
     return target.with_name(f".{stem}-{secrets.token_hex(6)}{suffix}")
 
 
+def is_utf8(path: Path) -> bool:
+    """Whether a name can be written as UTF-8. File systems of Unix allow any bytes."""
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def lock_path(target: Path) -> Path:
     """Where the lock of an output is."""
     return target.with_name(f".{_shorten(target.name)}.lock")

@@ -59,7 +59,8 @@ def read_item_columns(path: Path) -> DescribedItems:
         return DescribedItems()
     import pyarrow.parquet
 
-    with pyarrow.parquet.ParquetFile(path) as file:
+    # Opened here: pyarrow takes names in UTF-8 only.
+    with path.open("rb") as stream, pyarrow.parquet.ParquetFile(stream) as file:
         metadata = file.schema_arrow.metadata or {}
         folder, embedder = (metadata.get(key) for key in (_FOLDER_KEY, _EMBEDDER_KEY))
         if folder is None:

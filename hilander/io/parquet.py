@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from hilander.errors import EmbeddingError, FileFormatError
 from hilander.io.arrow import is_number_type, is_vector_type, matrix_from_arrow
+from hilander.io.hidden_names import is_utf8
 from hilander.io.wide_tables import fill_rows, find_numbered, show_names
 
 _FEATURE_NAMES = ("features", "embeddings", "embedding", "feature", "vector", "X")
@@ -125,8 +126,11 @@ def _open(path: Path) -> Iterator[Any]:
     import pyarrow.parquet
 
     try:
-        with pyarrow.parquet.ParquetFile(path, memory_map=True) as file:
-            yield file
+        with contextlib.ExitStack() as stack:
+            source: Any = path
+            if not is_utf8(path):  # pyarrow maps files of other names only if they are open
+                source = stack.enter_context(path.open("rb"))
+            yield stack.enter_context(pyarrow.parquet.ParquetFile(source, memory_map=True))
     except EmbeddingError as error:
         raise FileFormatError(f"{path}: {error}") from error
     except (pyarrow.ArrowException, OSError) as error:

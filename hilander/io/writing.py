@@ -278,7 +278,8 @@ def write_json(path: str | Path, content: Any) -> None:
     """
     text = json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False)
     with write_atomically(path) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")
+        # A name that is not UTF-8 becomes an escape of JSON, which is read as the same name.
+        temporary.write_bytes((text + "\n").encode("utf-8", "backslashreplace"))
 
 
 def _plain(content: Any) -> Any:

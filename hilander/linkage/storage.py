@@ -117,7 +117,7 @@ def read_network(folder: Path | FileList) -> StoredNetwork:
         were trained on other edge features.
     """
     import torch
-    from safetensors.numpy import load_file
+    from safetensors.numpy import load
 
     files = folder if isinstance(folder, FileList) else list_stored_files(folder)
     description = read_json(files.check(DESCRIPTION_FILE))
@@ -132,7 +132,7 @@ def read_network(folder: Path | FileList) -> StoredNetwork:
     _check_schema(files.folder / DESCRIPTION_FILE, settings, kind)
     path = files.check(WEIGHTS_FILE)
     try:
-        tensors = load_file(path)
+        tensors = load(path.read_bytes())  # its reader of files takes names in UTF-8 only
     except FileNotFoundError:
         raise ModelError(f"{path} does not exist; the model folder is incomplete") from None
     except Exception as error:

@@ -64,7 +64,7 @@ def write_markdown(facts: ReportFacts, output: Path) -> Path:
         lines += [*_table(["Cluster", "Facts", "Some of its items"], rows), ""]
     lines += _details(facts)
     with write_atomically(output) as temporary:
-        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="backslashreplace")
     return output
 
 

@@ -38,7 +38,8 @@ def write_report(folder: Path, output: Path, attachments: Attachments | None = N
     if output.suffix.lower() == ".md":
         return write_markdown(facts, output)
     with write_atomically(output) as temporary:
-        temporary.write_text(render_html(facts), encoding="utf-8")
+        # Names of files may not be UTF-8.
+        temporary.write_text(render_html(facts), encoding="utf-8", errors="backslashreplace")
     return output
 
 
