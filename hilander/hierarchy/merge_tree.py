@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -354,14 +355,34 @@ class _Growing:
         return MergeTree(self.n_points, number[children[order]], height[order])
 
 
+def estimate_same(
+    total: npt.NDArray[np.float64], count: npt.NDArray[np.float64], possible: npt.NDArray[Any]
+) -> npt.NDArray[np.float64]:
+    """Probability that two sides are one identity, from the edges between them.
+
+    Parameters
+    ----------
+    total, count : ndarray of shape (n_pairs,)
+        Summed linkage of the edges between the two sides, and their number, at least 1.
+    possible : ndarray of shape (n_pairs,)
+        k times the number of points of the smaller side.
+
+    Returns
+    -------
+    probability : ndarray of shape (n_pairs,), in [0, 1]
+    """
+    linkage = logit_of((total / count).astype(np.float32))
+    coverage = np.log(count / possible)
+    logit = _LINKAGE_WEIGHT * linkage + _COVERAGE_WEIGHT * coverage + _OFFSET
+    probability: npt.NDArray[np.float64] = 1 / (1 + np.exp(-logit))
+    return probability
+
+
 def _estimate_height(
     edges: _Edges, possible: npt.NDArray[np.float64], is_recommended: bool
 ) -> npt.NDArray[np.float64]:
     """Probability that both ends of each edge are one identity, on its side of 0.5."""
-    linkage = logit_of((edges.total / edges.count).astype(np.float32))
-    coverage = np.log(edges.count / possible)
-    logit = _LINKAGE_WEIGHT * linkage + _COVERAGE_WEIGHT * coverage + _OFFSET
-    height = 1 / (1 + np.exp(-logit))
+    height = estimate_same(edges.total, edges.count, possible)
     if is_recommended:
         return np.maximum(height, RECOMMENDED)
     return np.minimum(height, np.nextafter(np.float32(RECOMMENDED), np.float32(0)))

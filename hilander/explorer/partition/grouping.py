@@ -132,7 +132,13 @@ def group_by_level(run: Run, level: int) -> Grouping:
     )
 
 
-def group_by_review(run: Run, state: ReviewState, base: Grouping) -> Grouping:
+# Rows of a group, its peak, quality and doubt.
+GroupFacts = tuple[IntArray, int, float, float]
+
+
+def group_by_review(
+    run: Run, state: ReviewState, base: Grouping, known: dict[int, GroupFacts] | None = None
+) -> Grouping:
     """Return the last level as reviewed.
 
     Parameters
@@ -142,7 +148,10 @@ def group_by_review(run: Run, state: ReviewState, base: Grouping) -> Grouping:
         Must not change while the grouping is in use.
     base : Grouping
         The last level.
+    known : dict of int to GroupFacts, optional
+        Facts of changed groups, from an earlier call; those of this state are added.
     """
+    known = {} if known is None else known
     n_groups = state.next_group
     extra = n_groups - len(base.sizes)
     sizes = np.concatenate((base.sizes, np.zeros(extra, dtype=np.int64)))
@@ -155,10 +164,14 @@ def group_by_review(run: Run, state: ReviewState, base: Grouping) -> Grouping:
         if len(rows) == 0:
             peaks[group] = -1
             continue
-        if peaks[group] < 0 or state.labels[peaks[group]] != group:
-            peaks[group] = rows[np.argmax(density[rows])]
-        quality[group] = confidence[rows].mean()
-        doubt[group] = 1 - _weakest_inside(run, rows)
+        # A review never changes an array of rows, it replaces it.
+        if group not in known or known[group][0] is not rows:
+            peak = int(peaks[group])
+            if peak < 0 or state.labels[peak] != group:
+                peak = int(rows[np.argmax(density[rows])])
+            doubtful = 1 - _weakest_inside(run, rows)
+            known[group] = (rows, peak, float(confidence[rows].mean()), doubtful)
+        _, peaks[group], quality[group], doubt[group] = known[group]
     return Grouping(run, base.level, state.labels, sizes, peaks, doubt, quality, state)
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from hilander.arrays.rows import IntArray
 from hilander.errors import SettingError
 from hilander.explorer.partition.grouping import Grouping
-from hilander.explorer.partition.parts import find_subtree_rows, select_part_rows
-from hilander.explorer.review.queue import Question
+from hilander.explorer.partition.parts import select_part_rows
+from hilander.explorer.review.queue import LINK, Question
 from hilander.explorer.review_log.state import LONGEST_NAME
-from hilander.hierarchy.doubts import MERGE
 
 # Entries of a list in a request: more than the page can select, few enough to check at once.
 MOST_ROWS = 10_000
@@ -27,9 +27,12 @@ _NUMBER_LIMIT = 1 << 40
 _MOST_PAIRS = 200
 _VERDICTS = ("same", "different", "skip")
 
+# Gives the question with a key, and the rows of its pieces.
+FindQuestion = Callable[[str], tuple[Question, list[IntArray]]]
+
 
 def prepare_action(
-    grouping: Grouping, kind: str, body: dict[str, Any], find_question: Callable[[str], Question]
+    grouping: Grouping, kind: str, body: dict[str, Any], find_question: FindQuestion
 ) -> dict[str, Any]:
     """Check a request and build the payload of its event.
 
@@ -42,7 +45,7 @@ def prepare_action(
     body : dict
         The request.
     find_question : callable
-        Returns the question with a given key.
+        Returns the question with a given key and the rows of its pieces.
 
     Raises
     ------
@@ -126,30 +129,38 @@ def _junk(grouping: Grouping, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _answer(
-    grouping: Grouping, body: dict[str, Any], find_question: Callable[[str], Question]
+    grouping: Grouping, body: dict[str, Any], find_question: FindQuestion
 ) -> dict[str, Any]:
     key, verdict = body.get("key"), body.get("verdict")
     if not isinstance(key, str) or verdict not in _VERDICTS:
         raise SettingError("an answer needs a key, and a verdict of same, different or skip")
-    question = find_question(key)
-    a, b = int(grouping.labels[question.a]), int(grouping.labels[question.b])
-    payload: dict[str, Any] = {"key": key, "verdict": verdict, "a": question.a, "b": question.b}
-    pair = [[question.a, question.b]]
-    if verdict == "same":
-        payload["must"] = pair
-        if a != b:
-            payload["groups"] = [a, b]
-    elif verdict == "different":
-        payload["cannot"] = pair
-        if a == b and question.kind == MERGE:
-            subtree = find_subtree_rows(grouping.run, question.level, question.nodes[1])
-            part = subtree[grouping.labels[subtree] == b]
-            if question.a in part or not len(part):
-                raise SettingError("these two can no longer be split here; open the cluster")
-            payload |= {"group": b, "parts": [part.tolist()]}
-        elif a == b:
-            raise SettingError("these two are now in one cluster; open it and split it")
-    return payload
+    question, pieces = find_question(key)
+    exceptions = {_check_number(piece, "except") for piece in body.get("except") or ()}
+    if not exceptions <= set(question.pieces) or (exceptions and question.kind == LINK):
+        raise SettingError("except names pieces that the question does not have")
+    density = grouping.run.hierarchy.density
+    rest = grouping.rows_of(question.group)
+    if question.is_leaving:
+        rest = np.setdiff1d(rest, np.concatenate(pieces))
+    peak = int(grouping.peaks[question.group])
+    head = peak if peak in rest else int(rest[np.argmax(density[rest])])
+    heads = [int(rows[np.argmax(density[rows])]) for rows in pieces]
+    payload: dict[str, Any] = {"key": key, "verdict": verdict, "a": head, "b": heads[0]}
+    if verdict == "skip":
+        return payload
+    numbers = question.pieces if len(question.pieces) == len(pieces) else (-1,)
+    belongs = [(verdict == "same") != (number in exceptions) for number in numbers]
+    payload["must"] = [[head, one] for one, yes in zip(heads, belongs, strict=True) if yes]
+    payload["cannot"] = [[head, one] for one, yes in zip(heads, belongs, strict=True) if not yes]
+    if len(question.logits) == len(belongs):
+        payload["asked"] = {"kind": question.kind, "logits": list(question.logits), "said": belongs}
+    if question.is_leaving:
+        leaving = [rows.tolist() for rows, yes in zip(pieces, belongs, strict=True) if not yes]
+        payload["verdict"] = "different" if leaving else "same"
+        return payload | ({"group": question.group, "parts": leaving} if leaving else {})
+    joining = [number for number, yes in zip(numbers, belongs, strict=True) if yes]
+    payload["verdict"] = "same" if joining else "different"
+    return payload | ({"groups": [question.group, *joining]} if joining else {})
 
 
 def _check_list(body: dict[str, Any], name: str) -> list[Any]:

@@ -31,7 +31,8 @@ class Carried:
     events : list of (kind, payload)
         The first events of the new log.
     conflicts : list of dict
-        ``kind``, ``text``, and ``clusters``: numbers of the new clusters concerned.
+        ``kind``, ``text``, ``clusters``: numbers of the new clusters concerned. If it is about two
+        items, ``a`` and ``b``: their rows. If it is about a name, ``name``.
     """
 
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -85,6 +86,8 @@ def _carry_links(
                     "text": f"{ids[a]} and {ids[b]} were reviewed as the same, but their "
                     "new clusters hold items that were reviewed as different",
                     "clusters": groups,
+                    "a": left,
+                    "b": right,
                 }
             )
         else:
@@ -98,8 +101,10 @@ def _carry_links(
                 {
                     "kind": "different",
                     "text": f"{ids[a]} and {ids[b]} were reviewed as different, but the "
-                    "new run joins them; open the cluster and split it",
+                    "new run joins them",
                     "clusters": [int(state.labels[left])],
+                    "a": left,
+                    "b": right,
                 }
             )
     lost += len(cannot) - len(cannot_rows)
@@ -129,11 +134,11 @@ def _carry_marks(old: ReviewState, rows: IntArray, after: ReviewState, carried: 
         if counts.max() < _MAJORITY * len(now):
             text = f"{title}: its {len(now)} items are in {len(found)} clusters, none holds half"
             largest = found[np.argsort(-counts)][:_MOST_LISTED].tolist()
-            _conflict(carried, "scattered", text, largest)
+            _conflict(carried, "scattered", text, largest, name)
             continue
         if name and best in taken:
             text = f"{title} and “{taken[best]}” are now one cluster, which keeps the latter name"
-            _conflict(carried, "name", text, [best])
+            _conflict(carried, "name", text, [best], name)
         elif name:
             taken[best] = name
             _apply(after, carried, "name", {"group": best, "name": name, "carried": True})
@@ -151,5 +156,8 @@ def _apply(state: ReviewState, carried: Carried, kind: str, payload: dict[str, A
     carried.events.append((kind, payload))
 
 
-def _conflict(carried: Carried, kind: str, text: str, clusters: list[int]) -> None:
-    carried.conflicts.append({"kind": kind, "text": text, "clusters": clusters})
+def _conflict(
+    carried: Carried, kind: str, text: str, clusters: list[int], name: str | None = None
+) -> None:
+    found: dict[str, Any] = {"kind": kind, "text": text, "clusters": clusters}
+    carried.conflicts.append(found | ({"name": name} if name else {}))

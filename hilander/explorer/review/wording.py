@@ -104,6 +104,8 @@ class _Words:
         return f"{text}; nothing had to change"
 
     def link(self) -> str:
+        if "conflict" in self.payload and not {"must", "cannot"} & set(self.payload):
+            return "decided a conflict: the earlier decision no longer holds"
         kind = "same" if self.payload.get("must") else "different"
         return f"kept an earlier decision: {kind}"
 

@@ -19,6 +19,7 @@ from hilander.explorer.run.images import ImageSource, NoImages, open_images
 from hilander.explorer.run.items import Items, read_items
 from hilander.explorer.run.nested_order import NestedOrder, build_nested_order
 from hilander.hierarchy.hierarchy import Hierarchy
+from hilander.hierarchy.merge_tree import MergeTree
 from hilander.hierarchy.run_extras import DETAILS_FILE, GRAPH_FILE, PEAKS_FILE
 from hilander.hierarchy.storage import HIERARCHY_FILE
 from hilander.io.mapped_npz import map_npz
@@ -96,6 +97,14 @@ class Run:
             if buffer is not None:
                 digest.update(buffer)
         return digest.hexdigest()[:32]
+
+    @cached_property
+    def merge_tree(self) -> MergeTree | None:
+        """The merge tree over all points; None if the run has no graph."""
+        if self.graph is None:
+            return None
+        edges = np.asarray(self.graph.neighbours), np.asarray(self.graph.linkage)
+        return Hierarchy(self.hierarchy.levels, lambda: edges).tree
 
     def image_key(self, row: int) -> str | None:
         """Return a hash of this run, the id and the image of a row; None without an image.

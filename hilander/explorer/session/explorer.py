@@ -8,15 +8,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hilander.arrays.rows import IntArray
 from hilander.errors import FileFormatError, HiLanderError, LevelError, SettingError
-from hilander.explorer.partition.grouping import Grouping, group_by_level, group_by_review
+from hilander.explorer.partition.grouping import (
+    GroupFacts,
+    Grouping,
+    group_by_level,
+    group_by_review,
+)
 from hilander.explorer.review.actions import prepare_action
+from hilander.explorer.review.candidates import Candidates, find_candidates
 from hilander.explorer.review.carry import Carried, carry_over
+from hilander.explorer.review.conflicts import find_unsolved, prepare_solution
 from hilander.explorer.review.queue import (
     Question,
+    Queue,
+    find_pieces,
     parse_question,
-    rank_doubtful_merges,
-    rank_merge_candidates,
+    rank_links,
 )
 from hilander.explorer.review.wording import describe_action
 from hilander.explorer.review_log.state import (
@@ -33,10 +42,11 @@ from hilander.explorer.run.run_folder import Run
 from hilander.metrics.report import score_clustering
 
 REVIEWED = "reviewed"
+SOLVE = "solve"
 # Attempts to append an action while another process writes to the same log.
 _ATTEMPTS = 5
 # Values that are computed once, in the background if possible.
-_PRECOMPUTED = ("merges", "pairs", "map", "metrics")
+_PRECOMPUTED = ("candidates", "map", "metrics")
 
 
 @dataclass
@@ -95,6 +105,7 @@ class Explorer:
         self._levels = [group_by_level(run, level) for level in range(run.n_levels)]
         self._grouping: tuple[int, Grouping] | None = None
         self._base_id: int | None = None
+        self._group_facts: dict[int, GroupFacts] = {}
         self._by_revision: dict[str, tuple[int, Any]] = {}
         self.review = Review(self._fresh_state())
         self._open_review()
@@ -122,7 +133,7 @@ class Explorer:
         cached = self._grouping
         if cached is not None and cached[0] == review.revision:
             return cached[1]
-        grouping = group_by_review(self.run, review.state, self.base)
+        grouping = group_by_review(self.run, review.state, self.base, self._group_facts)
         self._grouping = (review.revision, grouping)
         return grouping
 
@@ -132,7 +143,7 @@ class Explorer:
         Parameters
         ----------
         kind : str
-            merge, split, move, name, junk, answer, undo or redo.
+            merge, split, move, name, junk, answer, solve, undo or redo.
         body : dict
             Arguments of the action.
         client_key : str, optional
@@ -144,8 +155,10 @@ class Explorer:
                 self._read_new_events(base)
                 if client_key is not None and self.store.find_key(client_key) is not None:
                     return self._find_logged(client_key)
-                payload, after = self._plan(kind, body)
-                event = self.store.append(base, kind, payload, client_key, self.review.revision)
+                kind_written, payload, after = self._plan(kind, body)
+                event = self.store.append(
+                    base, kind_written, payload, client_key, self.review.revision
+                )
                 if event is not None:
                     after.log = [*self.review.log, event]
                     if kind not in (UNDO, REDO):
@@ -154,21 +167,30 @@ class Explorer:
                     return event
             raise SettingError("another process is writing to the same review; try again")
 
-    def question(self, key: str) -> Question:
-        """Return the question with a given key."""
-        return parse_question(key, self.run, self.base)
+    def find_question(self, key: str) -> tuple[Question, list[IntArray]]:
+        """Return the question with a given key, with its estimates if it is open, and its rows."""
+        question = next((one for one in self.questions if one.key == key), parse_question(key))
+        return question, find_pieces(question, self.reviewed(), self.candidates)
 
     @property
-    def merges(self) -> list[Question]:
-        """Doubtful merges, the most doubtful first."""
-        found: list[Question] = self._once("merges", lambda: rank_doubtful_merges(self.run))
+    def candidates(self) -> Candidates | None:
+        """What could be asked; None if the run has no graph."""
+        found: Candidates | None = self._once(
+            "candidates", lambda: find_candidates(self.run, self.base)
+        )
         return found
 
     @property
-    def pairs(self) -> list[Question]:
-        """Merge candidates, the most probable first."""
-        found: list[Question] = self._once("pairs", lambda: rank_merge_candidates(self.run))
+    def questions(self) -> list[Question]:
+        """The open questions, those of the highest gain first."""
+        found: list[Question] = self.cache_by_revision("questions", self._rank_questions)
         return found
+
+    def _rank_questions(self) -> list[Question]:
+        review, candidates = self.review, self.candidates
+        if candidates is None:
+            return rank_links(self.run, review.state)
+        return Queue(candidates, self.reviewed(), review.state, review.done).rank()
 
     @property
     def map(self) -> MapLayout | None:
@@ -195,7 +217,7 @@ class Explorer:
                 _ = grouping.purity
                 for sort in ("size", "doubt", "quality", "purity"):
                     grouping.order(sort)
-            _ = self.merges, self.pairs
+            _ = self.questions
             known = self.run.items.labels
             if known is not None:
                 scores = [score_clustering(known.codes, one.labels) for one in self._levels]
@@ -229,8 +251,11 @@ class Explorer:
         return self._computed[name]
 
     def carried_conflicts(self) -> list[dict[str, Any]]:
-        """Return the decisions that could not be carried over from an earlier clustering."""
-        return [] if self._base_id is None else self.store.conflicts(self._base_id)
+        """Return the decisions of an earlier clustering that do not fit and are not solved."""
+        if self._base_id is None:
+            return []
+        review = self.review
+        return find_unsolved(self.store.conflicts(self._base_id), review.state, review.done)
 
     def import_review(self, other: ReviewStore) -> Carried:
         """Carry the review of another run over to this one."""
@@ -245,11 +270,11 @@ class Explorer:
                 raise SettingError("the other folder has no review to import")
             return self._carry(base, other)
 
-    def _plan(self, kind: str, body: dict[str, Any]) -> tuple[dict[str, Any], Review]:
-        """Return the payload of an action and the review that results, before it is written."""
+    def _plan(self, kind: str, body: dict[str, Any]) -> tuple[str, dict[str, Any], Review]:
+        """Return an action as it will be written, and the review that results."""
         review = self.review
         if kind == UNDO:
-            return self._plan_undo(review, body.get("seq"))
+            return UNDO, *self._plan_undo(review, body.get("seq"))
         if kind == REDO:
             if not review.undone:
                 raise SettingError("there is nothing to redo")
@@ -257,15 +282,25 @@ class Explorer:
             state = review.state.copy()
             state.apply(again)
             done, undone = [*review.done, again], review.undone[:-1]
-            return {"of": again.seq}, Review(state, done=done, undone=undone)
-        payload = prepare_action(self.reviewed(), kind, body, self.question)
+            return REDO, {"of": again.seq}, Review(state, done=done, undone=undone)
+        if kind == SOLVE:
+            kind, payload = self._prepare_solution(body)
+        else:
+            payload = prepare_action(self.reviewed(), kind, body, self.find_question)
         first = review.state.next_group
         if count := count_new_groups(kind, payload):
             payload["new"] = list(range(first, first + count))
         payload["words"] = describe_action(review.state, kind, payload, self.run.items.id_of)
         state = review.state.copy()
         state.apply(Event(review.revision + 1, kind, payload))
-        return payload, Review(state)
+        return kind, payload, Review(state)
+
+    def _prepare_solution(self, body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        wanted = body.get("conflict")
+        known = {one["conflict"]: one for one in self.carried_conflicts()}
+        if wanted not in known:
+            raise SettingError(f"there is no open conflict {wanted}; reload the page")
+        return prepare_solution(known[wanted], body.get("choice"), self.reviewed(), self.candidates)
 
     def _plan_undo(self, review: Review, seq: int | None) -> tuple[dict[str, Any], Review]:
         """Plan to undo one action, or the last one."""

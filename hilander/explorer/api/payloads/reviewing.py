@@ -2,82 +2,104 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
 
+from hilander.arrays.rows import IntArray
 from hilander.errors import SettingError
-from hilander.explorer.api.payloads.paging import describe_items, round_number, wrap_page
-from hilander.explorer.partition.parts import find_subtree_rows
+from hilander.explorer.api.payloads.paging import (
+    describe_card,
+    describe_items,
+    round_number,
+    wrap_page,
+)
 from hilander.explorer.partition.summary import choose_exemplars
-from hilander.explorer.review.queue import Question, find_separated_groups, is_open
+from hilander.explorer.review.conflicts import list_choices
+from hilander.explorer.review.queue import KINDS, LINK, Question, find_pieces
 from hilander.explorer.review.wording import describe_event
 from hilander.explorer.review_log.state import Event
 from hilander.explorer.session.explorer import Explorer
-from hilander.hierarchy.doubts import MERGE
 
-KINDS = ("merge", "pair")
-# Exemplars of each side of a question: three rows of three.
-_EXEMPLARS = 9
+# Exemplars of the group of a question, and of each piece.
+_EXEMPLARS, _PIECE_EXEMPLARS = 12, 6
 
 
 def list_questions(explorer: Explorer, kind: str, offset: int, limit: int) -> dict[str, Any]:
-    """Return one page of open questions, those with the highest weight first."""
-    if kind not in KINDS:
-        raise SettingError(f"kind {kind[:20]!r} is unknown; use {' or '.join(KINDS)}")
-    state = explorer.review.state
-    questions: list[Question] = explorer.cache_by_revision(
-        f"queue {kind}", lambda: _find_open(explorer, kind)
-    )
-    entries = [describe_question(explorer, one) for one in questions[offset : offset + limit]]
-    page = wrap_page(entries, len(questions), offset)
-    page["answered"] = sum(1 for key in state.answers if key.startswith(kind + "-"))
+    """Return one page of open questions, those with the highest gain first.
+
+    Parameters
+    ----------
+    explorer : Explorer
+    kind : {"all", "part", "odd", "pair", "lonely", "link"}
+    offset, limit : int
+    """
+    if kind not in ("all", *KINDS, LINK):
+        raise SettingError(f"kind {kind[:20]!r} is unknown; use all or {', '.join(KINDS)}")
+    every = explorer.questions
+    counts = Counter(question.kind for question in every)
+    chosen = [question for question in every if kind in ("all", question.kind)]
+    entries = [describe_question(explorer, one) for one in chosen[offset : offset + limit]]
+    answers = explorer.review.state.answers
+    page = wrap_page(entries, len(chosen), offset)
     reason = None
-    if kind == "pair" and explorer.run.graph is None:
-        reason = "the run has no graph, so merge candidates are not known"
-    return page | {"reason": reason}
-
-
-def _find_open(explorer: Explorer, kind: str) -> list[Question]:
-    state = explorer.review.state
-    separated = find_separated_groups(state)
-    ranked = explorer.merges if kind == MERGE else explorer.pairs
-    return [question for question in ranked if is_open(question, state, separated)]
+    if explorer.run.graph is None:
+        reason = "the run has no graph, so only its merges can be reviewed"
+    return page | {"answered": len(answers), "counts": dict(counts), "reason": reason}
 
 
 def describe_question(explorer: Explorer, question: Question) -> dict[str, Any]:
-    """Describe a question, with exemplars of both sides."""
-    grouping = explorer.reviewed()
-    run = explorer.run
-    groups = [int(grouping.labels[row]) for row in (question.a, question.b)]
-    if question.kind == MERGE:
-        subtree = find_subtree_rows(run, question.level, question.nodes[1])
-        subtree = subtree[grouping.labels[subtree] == groups[1]]
-        whole = grouping.rows_of(groups[0])
-        sides = [np.setdiff1d(whole, subtree, assume_unique=True), subtree]
-    else:
-        sides = [grouping.rows_of(group) for group in groups]
-    density = run.hierarchy.density
-    described = []
-    for row, group, rows in zip((question.a, question.b), groups, sides, strict=True):
+    """Describe a question, with exemplars of its group and of its pieces."""
+    grouping, run = explorer.reviewed(), explorer.run
+    pieces = find_pieces(question, grouping, explorer.candidates)
+    rows = grouping.rows_of(question.group)
+    if question.is_leaving:
+        rows = np.setdiff1d(rows, np.concatenate(pieces))
+    density, names = run.hierarchy.density, explorer.review.state.names
+
+    def show(rows: IntArray, count: int) -> list[dict[str, Any]]:
         ordered = rows[np.argsort(-density[rows], kind="stable")]
-        shown = np.concatenate(([row], ordered[ordered != row]))
-        described.append(
-            {
-                "cluster": group,
-                "name": explorer.review.state.names.get(group),
-                "size": len(rows),
-                "peak": row,
-                "exemplars": describe_items(run, choose_exemplars(shown, _EXEMPLARS)),
-            }
-        )
+        return describe_items(run, choose_exemplars(ordered, count))
+
+    numbers = question.pieces if len(question.pieces) == len(pieces) else question.pieces[-1:]
+    described = [
+        {
+            "piece": number,
+            "size": len(found),
+            "name": None if question.is_leaving else names.get(number),
+            "same": round_number(same),
+            "exemplars": show(found, _PIECE_EXEMPLARS),
+        }
+        for number, found, same in zip(numbers, pieces, question.same, strict=True)
+    ]
     return {
         "key": question.key,
         "kind": question.kind,
-        "level": question.level,
-        "linkage": round_number(question.linkage),
-        "sides": described,
+        "leaving": question.is_leaving,
+        "gain": round_number(question.gain, 2),
+        "group": {
+            "cluster": question.group,
+            "name": names.get(question.group),
+            "size": len(rows),
+            "exemplars": show(rows, _EXEMPLARS),
+        },
+        "pieces": described,
     }
+
+
+def list_conflicts(explorer: Explorer) -> list[dict[str, Any]]:
+    """Describe the unsolved conflicts: text, choices, and exemplars of the clusters concerned."""
+    grouping, state = explorer.reviewed(), explorer.review.state
+    found = []
+    for conflict in explorer.carried_conflicts():
+        groups = conflict["clusters"]
+        if "a" in conflict:
+            groups = sorted({int(state.labels[conflict[name]]) for name in ("a", "b")})
+        cards = [describe_card(grouping, one) for one in groups if grouping.sizes[one]]
+        shown = [{name: card[name] for name in ("cluster", "name", "exemplars")} for card in cards]
+        found.append(conflict | {"exemplars": shown, "choices": list_choices(conflict, state)})
+    return found
 
 
 def list_events(explorer: Explorer, offset: int, limit: int) -> dict[str, Any]:

@@ -38,9 +38,12 @@ class Action(BaseModel):
     to: int | None = None
     name: str | None = Field(None, max_length=1000)
     junk: bool | None = None
-    key: str | None = Field(None, max_length=100)
+    key: str | None = Field(None, max_length=200)
+    exceptions: list[int] | None = Field(None, alias="except")
     verdict: str | None = Field(None, max_length=20)
     seq: int | None = None
+    conflict: int | None = None
+    choice: str | None = Field(None, max_length=40)
     client_key: str | None = Field(None, min_length=8, max_length=100)
 
 
@@ -71,13 +74,15 @@ def make_review_routes(explorer: Explorer) -> APIRouter:
         - `move` takes `rows` and `to`, a cluster; without `to` the rows become a new cluster
         - `name` takes `group` and `name`; an empty name removes the name
         - `junk` takes `group` and `junk`
-        - `answer` takes `key` of a question and `verdict`: same, different or skip
+        - `answer` takes `key` of a question and `verdict`: same, different or skip; `except` lists
+          the pieces for which the opposite is true
+        - `solve` takes `conflict`, the number of a conflict, and `choice`, the key of a choice
         - `undo` takes `seq`, the number of an action; without it, the last one is undone
         - `redo` takes nothing
 
         A `client_key` identifies the request: a second request with the same key changes nothing.
         """
-        body = action.model_dump(exclude_none=True, exclude={"client_key"})
+        body = action.model_dump(exclude_none=True, exclude={"client_key"}, by_alias=True)
         event = explorer.act(kind, body, action.client_key)
         return JSONResponse(
             {
@@ -94,8 +99,13 @@ def make_review_routes(explorer: Explorer) -> APIRouter:
 
 def _add_reading(router: APIRouter, explorer: Explorer) -> None:
     @router.get("/queue")
-    def read_queue(kind: Text = "merge", offset: Offset = 0, limit: Limit = 10) -> Any:
-        """Open questions: doubtful merges (merge) or merge candidates (pair)."""
+    def read_queue(kind: Text = "all", offset: Offset = 0, limit: Limit = 10) -> Any:
+        """Open questions, those first whose answer is expected to change the most.
+
+        Kinds: `part` (parts that may leave), `odd` (single items that may leave), `pair` (clusters
+        that may join), `lonely` (single items that may join), `link` (merges of a run without a
+        graph).
+        """
         return JSONResponse(reviewing.list_questions(explorer, kind, offset, limit))
 
     @router.post("/targets")
@@ -115,8 +125,8 @@ def _add_reading(router: APIRouter, explorer: Explorer) -> None:
 
     @router.get("/conflicts")
     def read_conflicts() -> Any:
-        """Decisions that could not be carried over from an earlier clustering."""
-        return JSONResponse({"items": explorer.carried_conflicts()})
+        """Decisions of an earlier clustering that do not fit this one, with their choices."""
+        return JSONResponse({"items": reviewing.list_conflicts(explorer)})
 
     @router.get("/export/pairs", response_class=Response)
     def read_pairs(format: Format = "csv") -> Response:

@@ -1,74 +1,29 @@
-// The review: questions with one-key answers, the log, conflicts of an earlier review, and exports.
+// The review: the queue of questions, the log, conflicts with an earlier clustering, and exports.
 
-import { act, redo, undo } from "./actions.js";
+import { act, redo, reviewEvents, undo } from "./actions.js";
 import { get } from "./api.js";
 import { newestOnly } from "./busy.js";
-import { count, h, plural, replace, share } from "./dom.js";
-import { clusterLink, clusterName, empty, pager, thumbs } from "./parts.js";
+import { h, plural, replace } from "./dom.js";
+import { clusterLink, empty, pager, thumbs } from "./parts.js";
+import { showQueue } from "./review_queue.js";
+import { tabList } from "./tabs.js";
 
-const TABS = [["merge", "Doubtful merges"], ["pair", "Merge candidates"], ["log", "Log"], ["conflicts", "Conflicts"], ["export", "Export"]];
+const QUEUES = [["all", "Most worth it"], ["pair", "Clusters to merge"], ["part", "Parts to split"], ["lonely", "Single items"], ["odd", "Odd members"]];
+const TABS = [...QUEUES, ["log", "Log"], ["conflicts", "Conflicts"], ["export", "Export"]];
 
-export async function showReview(root, [tab = "merge"], page) {
-  const body = h("div");
+export async function showReview(root, [tab = "all"], page) {
+  const body = h("div", { role: "tabpanel", "aria-label": "Review" });
+  const tabs = tabList("Parts of the review", TABS, tab, (key) => { location.hash = `#/review/${key}`; });
   root.append(
-    h("div", { class: "page-head" }, h("div", {}, h("h1", {}, "Review"), h("p", { class: "sub" }, "Answer where the model is least certain. Every action can be undone."))),
-    h("div", { class: "tabs", role: "tablist" }, TABS.map(([key, text]) => h("button", { role: "tab", "aria-selected": String(key === tab), onclick: () => { location.hash = `#/review/${key}`; }, data: { tab: key } }, text))),
-    body);
-  const shows = { merge: showQueue, pair: showQueue, log: showLog, conflicts: showConflicts, export: showExports };
-  if (!shows[tab]) throw new Error("This part of the review does not exist.");
-  await shows[tab](body, page, tab);
-}
-
-async function showQueue(body, page, kind) {
-  // A skipped question is only shown again if the skip is undone.
-  let queue = await get("review/queue", { kind, limit: 5 });
-  let busy = false;
-
-  async function answer(verdict) {
-    const question = queue.items[0];
-    if (!question || busy) return;
-    busy = true;
-    try {
-      if (!(await act("answer", { key: question.key, verdict }, { quiet: true }))) return;
-      queue.items.shift();
-      queue.total -= 1;
-      queue.answered += 1;
-      if (queue.items.length < 2) queue = await get("review/queue", { kind, limit: 5 });
-      draw();
-    } finally {
-      busy = false;
-    }
-  }
-
-  function draw() {
-    const question = queue.items[0];
-    if (!question) {
-      replace(body, empty(queue.reason ?? `No open questions. ${plural(queue.answered, "question")} answered.`));
-      return;
-    }
-    const merge = kind === "merge";
-    replace(body,
-      h("div", { class: "spread", style: { marginBottom: "12px" } },
-        h("span", { class: "muted num" }, `${count(queue.total)} open · ${count(queue.answered)} answered`),
-        h("span", { class: "muted" }, merge ? `The right side was merged into the left at level ${question.level}. Is that right?` : "These are two clusters. Are they one identity?")),
-      h("div", { class: "question", data: { key: question.key } }, side(question.sides[0], merge ? "A: rest of" : "A:"), versus(question, merge), side(question.sides[1], merge ? "B: part of" : "B:")),
-      h("div", { class: "answers" },
-        h("button", { class: "button primary", onclick: () => answer("same"), data: { verdict: "same" } }, merge ? "Same, keep" : "Same, merge", h("kbd", {}, "s")),
-        h("button", { class: "button danger", onclick: () => answer("different"), data: { verdict: "different" } }, merge ? "Different, split" : "Different, keep", h("kbd", {}, "d")),
-        h("button", { class: "button", onclick: () => answer("skip"), data: { verdict: "skip" } }, "Skip", h("kbd", {}, "k")),
-        h("button", { class: "button", onclick: () => undo() }, "Undo", h("kbd", {}, "u"))));
-  }
-
-  Object.entries({ s: () => answer("same"), d: () => answer("different"), k: () => answer("skip"), o: () => { const one = queue.items[0]; if (one) location.hash = clusterLink("reviewed", one.sides[0].cluster); } }).forEach(([key, action]) => page.keys.set(key, action));
-  draw();
-}
-
-function side(half, letter) {
-  return h("div", { class: "side" }, h("div", { class: "spread" }, h("strong", {}, h("span", { class: "muted" }, letter, " "), h("a", { href: clusterLink("reviewed", half.cluster) }, clusterName(half))), h("span", { class: "muted" }, plural(half.size, "item"))), thumbs(half.exemplars, { peak: true }));
-}
-
-function versus(question, merge) {
-  return h("div", { class: "versus" }, h("span", {}, merge ? "linkage" : "shared linkage"), h("span", { class: "big" }, share(question.linkage)), h("span", {}, merge ? "of the link" : "of all edges"));
+    h("div", { class: "page-head" }, h("div", {}, h("h1", {}, "Review"), h("p", { class: "sub" }, "The questions whose answers are expected to change the most come first. Every answer can be undone."))),
+    tabs, body);
+  if (!TABS.some(([key]) => key === tab) && tab !== "link") throw new Error("This part of the review does not exist.");
+  const showCounts = (counts = {}) => {
+    for (const [key, text] of QUEUES.slice(1)) tabs.querySelector(`[data-tab=${key}]`).textContent = counts[key] ? `${text} (${counts[key].toLocaleString("en-US")})` : text;
+  };
+  const shows = { log: showLog, conflicts: showConflicts, export: showExports };
+  if (shows[tab]) await shows[tab](body, page);
+  else await showQueue(body, page, tab, showCounts);
 }
 
 async function showLog(body, page) {
@@ -88,12 +43,18 @@ async function showLog(body, page) {
   await load(0);
 }
 
-async function showConflicts(body) {
+async function showConflicts(body, page) {
   const found = await get("review/conflicts");
   const names = { same: "reviewed as the same", different: "reviewed as different", name: "two names", scattered: "scattered", junk: "junk", lost: "gone" };
+  // One click decides; the conflict is then gone from the list, and comes back with an undo.
+  const solve = async (one, choice) => {
+    if (await act("solve", { conflict: one.conflict, choice: choice.key })) reviewEvents.dispatchEvent(new Event("redraw"));
+  };
   replace(body, found.items.length
-    ? h("div", { class: "panel" }, h("p", { class: "muted" }, "The run was clustered again. These earlier decisions do not fit its clusters; all others were carried over."),
-      found.items.map((one) => h("div", { class: "diff" }, h("div", { class: "row" }, h("span", { class: "chip warn" }, names[one.kind] ?? one.kind), h("span", {}, one.text)), h("div", { class: "row" }, one.clusters.map((c) => h("a", { class: "button small", href: clusterLink("reviewed", c) }, `Open #${c}`))))))
+    ? h("div", { class: "panel" }, h("p", { class: "muted" }, "The run was clustered again. These earlier decisions do not fit its clusters; all others were carried over. Choose what holds now."),
+      found.items.map((one) => h("div", { class: "diff", data: { conflict: one.conflict } }, h("div", { class: "row" }, h("span", { class: "chip warn" }, names[one.kind] ?? one.kind), h("span", {}, one.text)),
+        one.exemplars.length > 0 && h("div", { class: "pieces" }, one.exemplars.map((side) => h("div", { class: "piece" }, h("a", { href: clusterLink("reviewed", side.cluster) }, side.name ?? `Cluster ${side.cluster}`), thumbs(side.exemplars, { strip: true })))),
+        h("div", { class: "row" }, one.choices.map((choice) => h("button", { class: "button small", onclick: () => solve(one, choice), data: { choice: choice.key } }, choice.text))))))
     : empty("No conflicts. After a run is clustered again, decisions that no longer fit are listed here."));
 }
 
