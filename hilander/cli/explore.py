@@ -110,9 +110,13 @@ def run(args: argparse.Namespace) -> int:
         if not args.no_browser and sys.stdout.isatty():
             webbrowser.open(address)
 
+    def stopping() -> None:
+        if explorer is not None:
+            explorer.stopping.set()
+
     checkpoints = Checkpoints(explorer.store) if explorer is not None else None
     try:
-        serve(create_app(explorer, guard, problem), listening, ready)
+        serve(create_app(explorer, guard, problem), listening, ready, stopping)
     finally:
         if checkpoints is not None:
             checkpoints.stop()

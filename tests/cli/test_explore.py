@@ -20,9 +20,10 @@ def served(monkeypatch):
     """The applications that the command would have served."""
     caught = []
 
-    def serve(app, listening, ready):
+    def serve(app, listening, ready, stopping):
         caught.append(app)
         ready()
+        stopping()
         listening.close()
 
     monkeypatch.setattr(listening_module, "serve", serve)

@@ -105,7 +105,13 @@ def open_page(browser):
         page.set_default_timeout(1000 * PATIENCE)
         problems, foreign = [], []
         page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("console", lambda one: problems.append(one.text) if one.type == "error" else None)
+
+        def note(message):
+            # The stream of events breaks when a test stops the server.
+            if message.type == "error" and not message.location["url"].endswith("api/events"):
+                problems.append(message.text)
+
+        page.on("console", note)
         own = (site.address, "data:", "blob:")
         page.on("request", lambda one: None if one.url.startswith(own) else foreign.append(one.url))
         add_waits(page, site.address)

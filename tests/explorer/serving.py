@@ -70,6 +70,7 @@ class Site:
             time.sleep(0.02)
 
     def close(self):
+        self.explorer.stopping.set()
         self.server.should_exit = True
         self.thread.join()
         self.explorer.store.close()

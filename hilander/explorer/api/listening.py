@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from hilander.errors import SettingError
@@ -50,7 +51,12 @@ def bind(host: str, port: int, *, exact: bool) -> socket.socket:
     raise AssertionError("the loop returns or raises")
 
 
-def serve(app: Any, listening: socket.socket, ready: Callable[[], None] | None = None) -> None:
+def serve(
+    app: Any,
+    listening: socket.socket,
+    ready: Callable[[], None] | None = None,
+    stopping: Callable[[], None] | None = None,
+) -> None:
     """Answer requests until stopped.
 
     Parameters
@@ -60,6 +66,8 @@ def serve(app: Any, listening: socket.socket, ready: Callable[[], None] | None =
         Result of `bind`.
     ready : callable, optional
         Called when the server is about to answer.
+    stopping : callable, optional
+        Called when the server is about to stop, so that open streams can end.
     """
     import uvicorn
 
@@ -74,7 +82,14 @@ def serve(app: Any, listening: socket.socket, ready: Callable[[], None] | None =
     )
     if ready is not None:
         ready()
-    uvicorn.Server(config).run(sockets=[listening])
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            if stopping is not None:
+                stopping()
+            super().handle_exit(sig, frame)
+
+    Server(config).run(sockets=[listening])
 
 
 def make_url(host: str, listening: socket.socket, token: str | None) -> str:

@@ -70,6 +70,13 @@ class Candidates:
             self.joins, self.graph, self.reverse, state.labels, state.changed, state.next_group
         )
 
+    def doubt_of(self, state: ReviewState) -> FloatArray:
+        """Return how probable it is that each group holds a part of another identity."""
+        splits = self.splits_of(state)
+        doubt = np.zeros(state.next_group, dtype=np.float32)
+        np.maximum.at(doubt, splits.group, 1 - estimate_splits(splits, self.graph.k))
+        return doubt
+
     def _splits_of_group(self, group: int, rows: IntArray, labels: IntArray) -> Splits:
         # A review never changes an array of rows, it replaces it.
         if group not in self._found or self._found[group][0] is not rows:
@@ -104,8 +111,7 @@ def estimate_splits(splits: Splits, k: int) -> FloatArray:
     """
     features = describe_splits(splits, k)
     logit = _APART["constant"] + sum(_APART[name] * features[name] for name in features)
-    belongs: FloatArray = 1 / (1 + np.exp(logit))
-    return belongs
+    return (1 / (1 + np.exp(logit))).astype(np.float32)
 
 
 def describe_splits(splits: Splits, k: int) -> dict[str, FloatArray]:

@@ -177,7 +177,8 @@ class Queue:
             taken: dict[int, list[int]] = defaultdict(list)
             for i in ranked:
                 group = int(splits.group[i])
-                if len(taken[group]) < MOST_PIECES and self._fits(splits, taken[group], i, kind):
+                before = taken.get(group, [])
+                if len(before) < MOST_PIECES and self._fits(splits, before, i, kind):
                     taken[group].append(i)
             for group, chosen_parts in taken.items():
                 estimates = splits.node, same, logit
@@ -216,13 +217,12 @@ class Queue:
             for i in np.argsort(-gain)[:_MOST_RANKED].tolist():
                 group, other = int(target[i]), int(piece[i])
                 is_new = other not in seen and (kind, group, other) not in self.skipped
-                if gain[i] > 0 and is_new and len(taken[group]) < MOST_PIECES:
+                if gain[i] > 0 and is_new and len(taken.get(group, ())) < MOST_PIECES:
                     taken[group].append(i)
                     seen.add(other)
             for group, pairs in taken.items():
-                if pairs:
-                    estimates = piece, probable, same
-                    questions.append(_make_question(kind, group, pairs, estimates, gain))
+                estimates = piece, probable, same
+                questions.append(_make_question(kind, group, pairs, estimates, gain))
         return questions
 
     def _unanswered(self, splits: Splits) -> tuple[BoolArray, NDArray[np.float64]]:

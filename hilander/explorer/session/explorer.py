@@ -98,12 +98,13 @@ class Explorer:
         self.others = others or {}
         self.cache = cache
         self.opened_stamp = run.stamp()
+        self.stopping = threading.Event()
         self._lock = threading.RLock()
         self._computed: dict[str, Any] = {}
         self._compute_locks = {name: threading.Lock() for name in _PRECOMPUTED}
         self._precomputing = False
         self._levels = [group_by_level(run, level) for level in range(run.n_levels)]
-        self._grouping: tuple[int, Grouping] | None = None
+        self._grouping: tuple[tuple[int, bool], Grouping] | None = None
         self._base_id: int | None = None
         self._group_facts: dict[int, GroupFacts] = {}
         self._by_revision: dict[str, tuple[int, Any]] = {}
@@ -129,12 +130,14 @@ class Explorer:
 
     def reviewed(self) -> Grouping:
         """Return the last level as reviewed."""
-        review = self.review
-        cached = self._grouping
-        if cached is not None and cached[0] == review.revision:
+        review, candidates = self.review, self._computed.get("candidates")
+        cached, key = self._grouping, (review.revision, candidates is not None)
+        if cached is not None and cached[0] == key:
             return cached[1]
         grouping = group_by_review(self.run, review.state, self.base, self._group_facts)
-        self._grouping = (review.revision, grouping)
+        if candidates is not None:
+            grouping.doubt = candidates.doubt_of(review.state)
+        self._grouping = (key, grouping)
         return grouping
 
     def act(self, kind: str, body: dict[str, Any], client_key: str | None = None) -> Event:

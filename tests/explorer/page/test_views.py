@@ -245,14 +245,15 @@ def test_the_map_has_colours_zooms_and_describes_a_peak(page, site):
     page.until("location.hash.includes('cluster/reviewed')")
 
 
-@pytest.mark.parametrize("kind", ["merge", "pair"])
+@pytest.mark.parametrize("kind", ["all", "pair", "part"])
 def test_a_question_is_answered_with_one_key(page, site, kind):
     page.go(f"review/{kind}")
     verdicts = []
     for key, verdict in (("s", "same"), ("d", "different"), ("k", "skip")):
         page.until("document.querySelector('.question')")
         asked = page.locator(".question").get_attribute("data-key")
-        assert page.locator(".side").count() == 2
+        assert page.locator(".side").count() == 1
+        assert page.locator(".piece-asked").count() == len(asked.split("."))
         page.keyboard.press(key)
         page.until(f"document.querySelector('.question')?.dataset.key !== {json.dumps(asked)}")
         verdicts.append(state_of(site).answers.get(asked))
@@ -261,6 +262,38 @@ def test_a_question_is_answered_with_one_key(page, site, kind):
     page.after(lambda: len(state_of(site).answers) == 2)
     page.locator("[data-verdict=same]").click()
     page.after(lambda: len(state_of(site).answers) == 3)
+
+
+def test_start_reviewing_opens_the_most_valuable_question(page, site):
+    page.go("")
+    page.locator("a:has-text('Start reviewing')").click()
+    page.until("document.querySelector('.question')")
+    first = site.explorer.questions[0]
+    assert page.locator(".question").get_attribute("data-key") == first.key
+    for _ in range(20):
+        asked = page.locator(".question").get_attribute("data-key")
+        page.keyboard.press("d")
+        page.until(f"document.querySelector('.question')?.dataset.key !== {json.dumps(asked)}")
+        if not page.locator(".question").count():
+            break
+    assert len(state_of(site).answers) == len(site.explorer.review.done) > 5
+
+
+def test_exceptions_are_marked_with_their_number(page, site):
+    question = next(one for one in site.explorer.questions if len(one.pieces) > 1)
+    page.go(f"review/{question.kind}")
+    asked = page.locator(".question").get_attribute("data-key")
+    shown = next(one for one in site.explorer.questions if one.key == asked)
+    if len(shown.pieces) < 2:
+        pytest.skip("the first question of this kind has one piece")
+    _, pieces = site.explorer.find_question(asked)
+    page.keyboard.press("2")
+    assert page.locator(".piece-asked.exception").count() == 1
+    page.keyboard.press("s")
+    page.after(lambda: asked in state_of(site).answers)
+    payload = site.explorer.review.done[-1].payload
+    assert payload["asked"]["said"][1] is False
+    assert sum(payload["asked"]["said"]) == len(pieces) - 1
 
 
 def test_the_log_has_undo_and_redo(page, site):
@@ -278,14 +311,24 @@ def test_the_log_has_undo_and_redo(page, site):
     page.after(lambda: len(site.explorer.review.done) == 1)
 
 
-def test_conflicts_link_to_their_clusters(page, site):
-    conflict = {"kind": "different", "text": "a and b <b>were</b> different", "clusters": [1]}
-    site.explorer.carried_conflicts = lambda: [conflict]
+def test_a_conflict_is_solved_with_one_click(page, site):
+    explorer = site.explorer
+    rows = explorer.base.rows_of(int(explorer.base.order("size")[0]))
+    a, b = int(rows[0]), int(rows[-1])
+    conflict = {"kind": "different", "text": "a and b <b>were</b> different",
+                "clusters": [1], "a": a, "b": b}  # fmt: skip
+    explorer._base_id = explorer.store.add_base(explorer._own_base(), (), [conflict, conflict])
     page.go("review/conflicts")
-    assert "a and b <b>were</b> different" in page.locator(".diff").inner_text()
+    assert "a and b <b>were</b> different" in page.locator(".diff").first.inner_text()
     assert "earlier decisions" in page.locator("#banner").inner_text()
-    page.locator(".diff .button").click()
-    page.until("location.hash === '#/cluster/reviewed/1'")
+    page.locator("[data-choice=split]").first.click()
+    page.after(lambda: state_of(site).labels[a] != state_of(site).labels[b])
+    page.until("!document.querySelector('.diff')")
+    assert explorer.carried_conflicts() == []
+    page.keyboard.press("u")
+    page.until("document.querySelectorAll('.diff').length === 2")
+    page.locator("[data-choice=together]").first.click()
+    page.until("document.querySelectorAll('.diff').length === 1")
 
 
 @pytest.mark.parametrize("what", ["labels", "pairs"])
@@ -358,7 +401,7 @@ def test_the_theme_is_kept(page):
 
 def test_every_view_fits_a_small_screen(page):
     page.set_viewport_size({"width": 375, "height": 700})
-    for path in ("", "clusters", "cluster/reviewed/0", "point/3", "tree", "map", "review/merge",
+    for path in ("", "clusters", "cluster/reviewed/0", "point/3", "tree", "map", "review",
                  "review/log", "compare"):  # fmt: skip
         page.go(path)
         page.until("document.querySelector('.view')")

@@ -98,9 +98,25 @@ def describe_cluster(grouping: Grouping, group: int) -> dict[str, Any]:
     return card
 
 
-def list_members(grouping: Grouping, group: int, offset: int, limit: int) -> dict[str, Any]:
-    """Return one page of a cluster's members: the peak, then by falling density."""
+def list_members(
+    grouping: Grouping, group: int, offset: int, limit: int, sort: str = ""
+) -> dict[str, Any]:
+    """Return one page of a cluster's members.
+
+    Parameters
+    ----------
+    grouping : Grouping
+    group : int
+    offset, limit : int
+    sort : {"", "confidence"}
+        The peak and then by falling density, or by rising confidence.
+    """
+    if sort not in ("", "confidence"):
+        raise SettingError(f"sort {sort[:20]!r} is unknown; use confidence or none")
     members = grouping.members(grouping.check(group))
+    if sort == "confidence":
+        confidence = grouping.run.hierarchy.confidence[members]
+        members = members[np.argsort(confidence, kind="stable")]
     chosen = members[offset : offset + limit]
     entries = describe_items(grouping.run, chosen)
     if grouping.level > 0:

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from hilander.explorer.api.payloads import clusters as cluster_views
-from hilander.explorer.api.payloads import comparing, overview, points
+from hilander.explorer.api.payloads import comparing, cutting, overview, points
 from hilander.explorer.api.payloads.paging import MOST_PER_PAGE
+from hilander.explorer.api.watching import watch_review
 from hilander.explorer.session.explorer import REVIEWED, Explorer
 
 Offset = Annotated[int, Query(ge=0, lt=1 << 40, description="first entry of the page")]
@@ -26,6 +27,7 @@ def make_reading_routes(explorer: Explorer) -> APIRouter:
     """Return the routes that change nothing."""
     router = APIRouter(prefix="/api", default_response_class=JSONResponse)
     _add_overview(router, explorer)
+    _add_cut(router, explorer)
     _add_clusters(router, explorer)
     _add_points(router, explorer)
     _add_comparison(router, explorer)
@@ -38,6 +40,11 @@ def _add_overview(router: APIRouter, explorer: Explorer) -> None:
         """Counts by level, sizes, scores if labels are known, settings, state of the review."""
         return JSONResponse(overview.describe_run(explorer))
 
+    @router.get("/events", tags=["overview"], response_class=StreamingResponse)
+    async def read_events() -> StreamingResponse:
+        """Server-sent events: the run and the revision of the review, when one of them changes."""
+        return StreamingResponse(watch_review(explorer), media_type="text/event-stream")
+
     @router.get("/search", tags=["overview"])
     def read_search(q: Text = "", limit: Limit = 12) -> Any:
         """Find points by id and clusters by name or number."""
@@ -47,6 +54,13 @@ def _add_overview(router: APIRouter, explorer: Explorer) -> None:
     def read_tree(start: Whole = 0, end: Whole | None = None, min_size: Whole = 1) -> Any:
         """The hierarchy as an icicle: each cluster is a range of one order of the points."""
         return JSONResponse(cluster_views.build_icicle(explorer, start, end, min_size))
+
+
+def _add_cut(router: APIRouter, explorer: Explorer) -> None:
+    @router.get("/cut", tags=["overview"])
+    def read_cut(p: Annotated[float, Query(ge=0, le=1)] = 0.5, min_size: Whole = 1) -> Any:
+        """The clusters of the merge tree at a probability: counts, ranges, the largest ones."""
+        return JSONResponse(cutting.cut_tree(explorer, p, min_size))
 
 
 def _add_clusters(router: APIRouter, explorer: Explorer) -> None:
@@ -74,10 +88,12 @@ def _add_clusters(router: APIRouter, explorer: Explorer) -> None:
         return JSONResponse(cluster_views.describe_cluster(explorer.grouping(level), cluster))
 
     @router.get("/clusters/{level}/{cluster}/members", tags=["clusters"])
-    def read_members(level: str, cluster: int, offset: Offset = 0, limit: Limit = 60) -> Any:
-        """Members of a cluster: the peak, then by falling density."""
+    def read_members(
+        level: str, cluster: int, offset: Offset = 0, limit: Limit = 60, sort: Text = ""
+    ) -> Any:
+        """Members of a cluster: the peak, then by falling density; or by rising `confidence`."""
         grouping = explorer.grouping(level)
-        return JSONResponse(cluster_views.list_members(grouping, cluster, offset, limit))
+        return JSONResponse(cluster_views.list_members(grouping, cluster, offset, limit, sort))
 
     @router.get("/clusters/{level}/{cluster}/parts", tags=["clusters"])
     def read_parts(

@@ -121,6 +121,37 @@ function show(mine, root) {
   shown = mine;
   main.dataset.shown = mine.address;
   root.dispatchEvent(new Event("shown"));
+  showTitle(root);
+}
+
+// The tab of the browser says which page it is.
+function showTitle(root) {
+  const heading = root.querySelector(".name-input")?.value || root.querySelector(".name-input")?.placeholder || root.querySelector("h1")?.textContent;
+  document.title = [heading, runName, "Hi-LANDER"].filter((one, i, all) => one && all.indexOf(one) === i).join(" · ");
+}
+
+let runName = "";
+let revision = 0;
+
+// Other tabs and other processes change the review too, and another run may be served at this address.
+function watch() {
+  const events = new EventSource("api/events");
+  let run = null;
+  events.onmessage = async (event) => {
+    const now = JSON.parse(event.data);
+    if (run !== null && now.run !== run) return location.reload();
+    run = now.run;
+    if (now.revision <= revision) return;
+    // An own action is known a moment later, when its answer arrives.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    if (now.revision <= revision) return;
+    const overview = await get("overview").catch(() => null);
+    if (!overview) return;
+    revision = overview.review.revision;
+    showReviewState(overview.review);
+    redraw();
+  };
+  addEventListener("pagehide", () => events.close());
 }
 
 function showKeys() {
@@ -204,6 +235,7 @@ async function start() {
   document.addEventListener("keydown", onKey);
   window.addEventListener("hashchange", () => { open(); scrollTo(0, 0); });
   reviewEvents.addEventListener("change", (event) => {
+    revision = Math.max(revision, event.detail.review.revision);
     showReviewState(event.detail.review);
     // A drawing that was requested before the action may show the old state.
     if (coming !== shown || coming.begun > event.detail.sent) redraw();
@@ -214,7 +246,10 @@ async function start() {
   try {
     const overview = await get("overview");
     document.getElementById("run-name").textContent = overview.name;
-    document.title = `${overview.name} · Hi-LANDER`;
+    runName = overview.name;
+    revision = overview.review.revision;
+    if (shown) showTitle(main);
+    watch();
     showReviewState(overview.review);
     showBanner(overview);
   } catch {

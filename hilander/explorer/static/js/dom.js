@@ -47,3 +47,5 @@ export function replace(node, ...children) {
 export const count = (n) => Number(n).toLocaleString("en-US");
 export const plural = (n, one, many = one + "s") => `${count(n)} ${Number(n) === 1 ? one : many}`;
 export const share = (p) => (p === null || p === undefined ? "–" : Number(p).toFixed(2));
+// Scores have one more digit than probabilities, everywhere.
+export const score = (v) => (v === null || v === undefined ? "–" : Number(v).toFixed(3));

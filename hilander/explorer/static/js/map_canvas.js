@@ -22,7 +22,7 @@ export async function readMap(page) {
 }
 
 export class MapCanvas {
-  constructor(box, points, { still = false, onhover = null, onpick = null } = {}) {
+  constructor(box, points, { still = false, onhover = null, onpick = null, onlasso = null, onview = null } = {}) {
     this.box = box;
     this.points = points;
     this.canvas = document.createElement("canvas");
@@ -36,7 +36,10 @@ export class MapCanvas {
     this.observer.observe(box);
     this.themed = () => { this.colourBy(this.by); };
     window.addEventListener("theme", this.themed);
-    if (!still) this.listen(onhover, onpick);
+    this.onview = onview;
+    this.lasso = null;
+    this.pinned = -1;
+    if (!still) this.listen(onhover, onpick, onlasso);
   }
 
   close() {
@@ -100,6 +103,8 @@ export class MapCanvas {
     }
     context.putImageData(image, 0, 0);
     if (this.marked >= 0) this.paintMarked(context, left, top, scale);
+    if (this.lasso) this.paintLasso(context);
+    this.onview?.();
     this.canvas.dataset.milliseconds = (performance.now() - started).toFixed(1);
   }
 
@@ -114,6 +119,17 @@ export class MapCanvas {
       context.arc(left + x[i] * scale, top + y[i] * scale, (i === this.marked ? 8 : 5) * this.ratio, 0, 7);
       context.stroke();
     }
+  }
+
+  paintLasso(context) {
+    const rect = this.canvas.getBoundingClientRect();
+    context.strokeStyle = isDark() ? "#ffffff" : "#111827";
+    context.lineWidth = 1.5 * this.ratio;
+    context.setLineDash([6, 4]);
+    context.beginPath();
+    for (const [x, y] of this.lasso) context.lineTo((x - rect.left) * this.ratio, (y - rect.top) * this.ratio);
+    context.stroke();
+    context.setLineDash([]);
   }
 
   radius() {
@@ -157,6 +173,31 @@ export class MapCanvas {
     return best;
   }
 
+  // Points inside a polygon of the screen.
+  inside(polygon) {
+    const rect = this.canvas.getBoundingClientRect();
+    const scale = this.scale();
+    const corners = polygon.map(([x, y]) => [((x - rect.left) * this.ratio - this.canvas.width / 2) / scale + this.view.x, ((y - rect.top) * this.ratio - this.canvas.height / 2) / scale + this.view.y]);
+    const found = [];
+    for (let i = 0; i < this.points.n; i++) {
+      const [x, y] = [this.points.x[i], this.points.y[i]];
+      let inside = false;
+      for (let a = 0, b = corners.length - 1; a < corners.length; b = a++) {
+        const [ax, ay] = corners[a];
+        const [bx, by] = corners[b];
+        if (ay > y !== by > y && x < ((bx - ax) * (y - ay)) / (by - ay) + ax) inside = !inside;
+      }
+      if (inside) found.push(i);
+    }
+    return found;
+  }
+
+  // Place on the screen, in CSS pixels of the box.
+  screen(x, y) {
+    const scale = this.scale();
+    return [((x - this.view.x) * scale + this.canvas.width / 2) / this.ratio, ((y - this.view.y) * scale + this.canvas.height / 2) / this.ratio];
+  }
+
   zoomBy(factor, clientX = null, clientY = null) {
     const rect = this.canvas.getBoundingClientRect();
     const dx = clientX === null ? 0 : (clientX - rect.left - rect.width / 2) * this.ratio;
@@ -186,7 +227,7 @@ export class MapCanvas {
     this.later();
   }
 
-  listen(onhover, onpick) {
+  listen(onhover, onpick, onlasso) {
     let held = null;
     this.canvas.addEventListener("wheel", (event) => {
       event.preventDefault();
@@ -194,25 +235,39 @@ export class MapCanvas {
     }, { passive: false });
     this.canvas.addEventListener("pointerdown", (event) => {
       held = { x: event.clientX, y: event.clientY, moved: 0 };
+      if (onlasso && (event.shiftKey || this.lassoMode)) this.lasso = [[event.clientX, event.clientY]];
       this.canvas.setPointerCapture(event.pointerId);
     });
     this.canvas.addEventListener("pointermove", (event) => {
+      if (this.lasso) {
+        this.lasso.push([event.clientX, event.clientY]);
+        this.later();
+        return;
+      }
       if (held) {
         this.moveBy(event.clientX - held.x, event.clientY - held.y);
         held = { x: event.clientX, y: event.clientY, moved: held.moved + Math.abs(event.clientX - held.x) + Math.abs(event.clientY - held.y) };
         return;
       }
       const i = this.nearest(event.clientX, event.clientY);
-      this.mark(i);
+      if (this.pinned < 0) this.mark(i);
       onhover?.(i);
     });
     this.canvas.addEventListener("pointerup", (event) => {
+      if (this.lasso) {
+        const found = this.inside(this.lasso);
+        this.lasso = held = null;
+        this.later();
+        if (found.length) onlasso(found);
+        return;
+      }
       const clicked = held && held.moved < 5;
       held = null;
       if (!clicked) return;
       const i = this.nearest(event.clientX, event.clientY);
+      this.pinned = i;
       this.mark(i);
-      if (i >= 0) onpick?.(i);
+      onpick?.(i);
     });
   }
 }

@@ -7,9 +7,22 @@ import { h } from "./dom.js";
 export function makeSelection(page, list, { key, label, buttons }) {
   const ticked = page.keep("ticked", () => new Map());
 
+  let last = null;
+  let shift = false;
+  list.addEventListener("click", (event) => { shift = event.shiftKey; }, true);
+  list.addEventListener("keydown", (event) => { if (event.key === " ") shift = event.shiftKey; }, true);
+
+  // With Shift, everything between the last ticked entry and this one gets the same tick.
   function tick(number, one, on) {
-    if (on) ticked.set(number, one);
-    else ticked.delete(number);
+    const shown = [...list.children].map((node) => Number(node.dataset[key]));
+    const range = [shown.indexOf(last), shown.indexOf(number)].sort((a, b) => a - b);
+    const numbers = shift && range[0] >= 0 ? shown.slice(range[0], range[1] + 1) : [number];
+    for (const each of numbers) {
+      if (on) ticked.set(each, each === number ? one : { [key]: each, ...(key === "cluster" && { cluster: each }) });
+      else ticked.delete(each);
+    }
+    last = number;
+    shift = false;
     show();
   }
 

@@ -6,6 +6,7 @@ import { newestOnly } from "./busy.js";
 import { count, h, plural, replace, share } from "./dom.js";
 import { clusterLink, clusterName, empty, pager, showDialog, thumb, thumbs } from "./parts.js";
 import { pickCluster } from "./picker.js";
+import { arrowKeys } from "./grid_keys.js";
 import { makeSelection } from "./selection.js";
 import { choice } from "./view_clusters.js";
 
@@ -80,11 +81,11 @@ function partsPanel(context, parts) {
   }
   draw();
   if (editable) root.addEventListener("shown", show);
-  const below = parts.level >= 0 ? `clusters of level ${parts.level}` : "branches that are linked to the peak";
-  const finer = Array.from({ length: detail.level + 1 }, (_, i) => [String(detail.level - 1 - i), detail.level - 1 - i >= 0 ? `level ${detail.level - 1 - i}` : "branches"]);
+  const below = parts.level >= 0 ? `clusters of level ${parts.level}` : "groups of items around its most typical item";
+  const finer = Array.from({ length: detail.level + 1 }, (_, i) => [String(detail.level - 1 - i), detail.level - 1 - i >= 0 ? `level ${detail.level - 1 - i}` : "single links"]);
   const into = detail.size > 1 && choice("Split into", finer, String(parts.level), (event) => { page.remember({ at: event.target.value }); page.redraw(); });
   return h("section", { class: "panel" },
-    h("div", { class: "spread" }, h("div", {}, h("h2", {}, "Why it merged"), h("p", { class: "muted" }, `${plural(parts.total, "part")}: the ${below} that form it, and the link that joined each.`)), h("div", { class: "toolbar", style: { margin: 0 } }, into, editable && parts.total > 1 && buttons)),
+    h("div", { class: "spread" }, h("div", {}, h("h2", {}, "Why it merged"), h("p", { class: "muted" }, `${plural(parts.total, "part")}: the ${below} that form it, and how likely it is that each was joined rightly.`)), h("div", { class: "toolbar", style: { margin: 0 } }, into, editable && parts.total > 1 && buttons)),
     parts.total > 1 ? rows : h("p", { class: "muted" }, "It is one part at this level. Choose a finer level."),
     parts.total > parts.items.length && h("p", { class: "muted" }, `The ${parts.items.length} largest of ${count(parts.total)} are shown.`));
 }
@@ -94,9 +95,8 @@ function partRow(one, { editable }, chosen, changed) {
   const doubtful = one.linkage !== null && one.linkage < 0.9;
   const row = h("div", { class: "part" }, box || h("span"),
     h("div", { class: "part-facts" }, h("strong", {}, plural(one.size, "item")), h("br"),
-      one.linkage === null ? "holds the peak" : h("span", { class: doubtful ? "chip warn" : "chip", title: one.joined_to === null ? "" : `joined to part ${one.joined_to}` }, `link ${share(one.linkage)}`),
-      one.joined_to !== null && ` to #${one.joined_to}`, h("br"),
-      one.level >= 0 && h("a", { href: clusterLink(one.level, one.part) }, `#${one.part} of level ${one.level}`)),
+      one.linkage === null ? "holds the most typical item" : h("span", { class: doubtful ? "chip warn" : "chip", title: "Estimated probability that the two items whose link joined it are of one identity" }, `${share(one.linkage)} likely`), h("br"),
+      one.level >= 0 && h("a", { href: clusterLink(one.level, one.part) }, `Cluster ${one.part} of level ${one.level}`)),
     thumbs(one.exemplars, { strip: true }));
   if (box) {
     box.addEventListener("change", () => {
@@ -149,23 +149,26 @@ async function membersPanel({ cluster, path, editable, page, root }) {
   const grid = h("div", { class: "grid" });
   const foot = h("div");
   const { ticked, tick, drop, clear, show, dropLost } = makeSelection(page, grid, { key: "row", label: "Selected items", buttons });
-  const place = page.keep("members", () => ({ offset: 0 }));
+  const place = page.keep("members", () => ({ offset: 0, sort: "" }));
+  const rove = arrowKeys(grid, "a.thumb");
+  const sort = choice("Sort", [["", "most typical first"], ["confidence", "least certain first"]], place.sort, (event) => { place.sort = event.target.value; load(0); });
   const newest = newestOnly();
   let drawn = 0;
 
   async function load(offset) {
     place.offset = offset;
-    const found = await newest(get(`${path}/members`, { offset, limit: LIMIT }));
+    const found = await newest(get(`${path}/members`, { offset, limit: LIMIT, sort: place.sort }));
     if (!found) return;
     // After a move this page of the list may no longer exist.
     if (offset && !found.items.length) return load(0);
     drawn = offset;
-    replace(grid, found.items.map((one, i) => memberItem(one, offset + i === 0)));
+    replace(grid, found.items.map((one, i) => memberItem(one, !place.sort && offset + i === 0)));
+    rove();
     replace(foot, found.total > LIMIT ? pager(found, LIMIT, load) : "");
   }
 
   function memberItem(one, peak) {
-    const box = editable && h("input", { class: "pick", type: "checkbox", checked: ticked.has(one.row), "aria-label": `Select ${one.id}` });
+    const box = editable && h("input", { class: "pick", type: "checkbox", tabIndex: -1, checked: ticked.has(one.row), "aria-label": `Select ${one.id}` });
     const node = h("div", { class: "item" + (ticked.has(one.row) ? " selected" : ""), data: { row: one.row } }, thumb(one, { peak }), h("span", { class: "id", title: one.id }, one.label ?? one.id), box);
     box?.addEventListener?.("change", () => tick(one.row, one, box.checked));
     return node;
@@ -191,6 +194,7 @@ async function membersPanel({ cluster, path, editable, page, root }) {
   }
 
   page.keys.set("Escape", clear);
+  page.keys.set("x", () => document.activeElement?.closest?.(".item")?.querySelector(".pick")?.click());
   page.keys.set("]", () => foot.querySelector('[data-page="next"]')?.click());
   page.keys.set("[", () => foot.querySelector('[data-page="back"]')?.click());
   root.addEventListener("shown", () => {
@@ -199,14 +203,14 @@ async function membersPanel({ cluster, path, editable, page, root }) {
     dropLost((row) => get(`points/${row}`).then((point) => point.cluster === cluster, () => true));
   });
   await load(place.offset);
-  return h("section", { class: "panel" }, h("div", { class: "spread" }, h("div", {}, h("h2", {}, "Members"), h("p", { class: "muted" }, "The peak first, then from the densest to the least dense.", editable && " Tick items to move them."))), grid, foot);
+  return h("section", { class: "panel" }, h("div", { class: "spread" }, h("div", {}, h("h2", {}, "Members"), h("p", { class: "muted" }, "The most typical item first.", editable && " Tick items to move them; x ticks the focused one, Shift a range.")), h("div", { class: "toolbar", style: { margin: 0 } }, sort)), grid, foot);
 }
 
 function nearestPanel({ cluster, level, editable, page }, nearest) {
   const rows = nearest.items.map((one) =>
     h("div", { class: "near" },
-      h("div", {}, h("a", { href: clusterLink(level, one.cluster) }, clusterName(one)), h("div", { class: "muted" }, plural(one.size, "item")), h("span", { class: "chip", title: `mean cosine ${share(one.affinity)}` }, `linkage ${one.linkage.toFixed(3)} over ${plural(one.n_edges, "edge")}`)),
+      h("div", {}, h("a", { href: clusterLink(level, one.cluster) }, clusterName(one)), h("div", { class: "muted" }, plural(one.size, "item")), h("span", { class: "chip", title: `${plural(one.n_edges, "link")} between the two, mean cosine similarity ${share(one.affinity)}` }, `linkage ${share(one.linkage)}`)),
       thumbs(one.exemplars, { strip: true }),
       editable && h("button", { class: "button small", onclick: async () => (await act("merge", { groups: [cluster, one.cluster] })) && stay(cluster, page), data: { merge: one.cluster } }, "Merge")));
-  return h("section", { class: "panel" }, h("h2", {}, "Nearest other clusters"), rows.length ? rows : empty(nearest.reason ?? "No edge leads to another cluster."));
+  return h("section", { class: "panel" }, h("h2", {}, "Nearest other clusters"), rows.length ? rows : empty(nearest.reason ?? "No other cluster is near."));
 }

@@ -3,8 +3,9 @@
 import { get } from "./api.js";
 import { newestOnly } from "./busy.js";
 import { css, ramp } from "./colours.js";
-import { count, h, plural, replace, share } from "./dom.js";
+import { count, h, plural, replace, score } from "./dom.js";
 import { clusterLink, empty, loading, pager, thumbs } from "./parts.js";
+import { tabList } from "./tabs.js";
 import { choice } from "./view_clusters.js";
 
 const LIMIT = 12;
@@ -24,11 +25,13 @@ export async function showCompare(root, _, page) {
     const newestPage = newestOnly();
     const list = h("div");
     const foot = h("div");
-    const tabs = h("div", { class: "tabs", role: "tablist" });
+    const tabs = h("div");
     async function differences(offset) {
       const found = await newestPage(get("compare/differences", { key, kind, offset, limit: LIMIT }));
       if (!found) return;
-      replace(tabs, [["split", `We merge, they split (${count(comparison.n_split)})`], ["merge", `They merge, we split (${count(comparison.n_merged)})`]].map(([one, text]) => h("button", { role: "tab", "aria-selected": String(one === kind), data: { kind: one }, onclick: () => { kind = one; page.remember({ kind }); differences(0); } }, text)));
+      const held = tabs.contains(document.activeElement);
+      replace(tabs, tabList("Differences", [["split", `We merge, they split (${count(comparison.n_split)})`], ["merge", `They merge, we split (${count(comparison.n_merged)})`]], kind, (one) => { kind = one; page.remember({ kind }); differences(0); }));
+      if (held) tabs.querySelector("[aria-selected=true]").focus();
       replace(list, found.items.length ? found.items.map(difference) : empty("No difference of this kind."));
       replace(foot, found.total > LIMIT ? pager(found, LIMIT, differences) : "");
     }
@@ -45,7 +48,7 @@ export async function showCompare(root, _, page) {
 }
 
 function tiles(comparison) {
-  const values = [[count(comparison.n_ours), "our clusters"], [count(comparison.n_theirs), "theirs"], [count(comparison.n_identical), `identical, ${plural(comparison.points_identical, "item")}`], [count(comparison.n_split), "ours that they split"], [count(comparison.n_merged), "theirs that we split"], [share(comparison.scores.pairwise_f), "pairwise F"], [share(comparison.scores.bcubed_f), "BCubed F"]];
+  const values = [[count(comparison.n_ours), "our clusters"], [count(comparison.n_theirs), "theirs"], [count(comparison.n_identical), `identical, ${plural(comparison.points_identical, "item")}`], [count(comparison.n_split), "ours that they split"], [count(comparison.n_merged), "theirs that we split"], [score(comparison.scores.pairwise_f), "pairwise F"], [score(comparison.scores.bcubed_f), "BCubed F"]];
   return h("div", { class: "tiles" }, values.map(([value, label]) => h("div", { class: "tile" }, h("div", { class: "value" }, value), h("div", { class: "label" }, label))));
 }
 

@@ -1,10 +1,12 @@
 // The map of peaks. Hover over a peak to see it and its cluster; open the cluster from the side panel.
 
+import { act } from "./actions.js";
 import { get } from "./api.js";
 import { rampCss } from "./colours.js";
 import { count, h, plural, replace, share } from "./dom.js";
 import { MapCanvas, readMap } from "./map_canvas.js";
 import { clusterLink, clusterName, empty, loading, thumb, thumbs } from "./parts.js";
+import { pickCluster } from "./picker.js";
 import { choice } from "./view_clusters.js";
 
 const METHODS = { tsne: "t-SNE", umap: "UMAP", pca: "principal components" };
@@ -17,6 +19,8 @@ export async function showMap(root, _, page) {
   let canvas = null;
   let by = page.values.get("colour") ?? "cluster";
   let asked = 0;
+  let pinned = -1;
+  const centres = h("div", { class: "centres", "aria-hidden": "true" });
 
   function colour(event) {
     by = event.target.value;
@@ -28,6 +32,38 @@ export async function showMap(root, _, page) {
   function showLegend() {
     const texts = { cluster: "One colour for each cluster as reviewed.", level: "Highest level at which a point is a peak: red is the first level, teal the last.", confidence: "Probability of the link that joined the peak: red is low." };
     replace(legend, h("span", {}, texts[by]), by !== "cluster" && h("div", { class: "ramp", style: { background: rampCss() } }));
+  }
+
+  // What was drawn around: its clusters can be merged.
+  function showLasso(points, found) {
+    const groups = [...new Set(found.map((i) => points.cluster[i]))];
+    pinned = found[0];
+    asked++;
+    const merge = async () => (await act("merge", { groups })) && page.redraw();
+    const rows = found.map((i) => points.row[i]);
+    const move = async () => {
+      const chosen = await pickCluster(`Move ${plural(rows.length, "item")}`, { rows: rows.slice(0, 10000) }, { ok: "Move to", canBeNew: true });
+      if (chosen && (await act("move", chosen.isNew ? { rows } : { rows, to: chosen.cluster }))) page.redraw();
+    };
+    replace(side, h("div", { class: "panel stack", data: { lasso: found.length } },
+      h("strong", {}, `${plural(found.length, "item")} of ${plural(groups.length, "cluster")}`),
+      groups.slice(0, 12).map((one) => h("a", { href: clusterLink("reviewed", one) }, names.get(one) ?? `Cluster ${one}`)),
+      groups.length > 12 && h("span", { class: "muted" }, `and ${count(groups.length - 12)} more`),
+      h("button", { class: "button primary", disabled: groups.length < 2, onclick: merge, data: { action: "merge" } }, `Merge the ${count(groups.length)} clusters`),
+      h("button", { class: "button", onclick: move, data: { action: "move" } }, "Move these items…")));
+  }
+
+  // Names, or else numbers, at the centres of the clusters in view, once there is room for them.
+  function showCentres(places) {
+    const { clientWidth, clientHeight } = box;
+    const inView = [];
+    for (const one of places) {
+      const [x, y] = canvas.screen(one.x, one.y);
+      if (x > 0 && y > 0 && x < clientWidth && y < clientHeight) inView.push({ ...one, left: x, top: y });
+      if (inView.length > 40 && canvas.view.zoom < 2) break;
+    }
+    const shown = canvas.view.zoom >= 1.5 || places.length <= 40 ? inView.slice(0, 40) : inView.filter((one) => names.has(one.cluster)).slice(0, 40);
+    replace(centres, shown.map((one) => h("span", { style: { left: `${one.left}px`, top: `${one.top}px` } }, names.get(one.cluster) ?? `#${one.cluster}`)));
   }
 
   async function describe(points, i) {
@@ -45,12 +81,15 @@ export async function showMap(root, _, page) {
       h("a", { class: "button", href: clusterLink("reviewed", cluster) }, "Open the cluster")));
   }
 
+  const named = await get("clusters", { state: "named", limit: 200 });
+  const names = new Map(named.items.map((one) => [one.cluster, one.name]));
+  const lasso = h("button", { class: "button", "aria-pressed": "false", title: "Draw around points; Shift and drag does the same", onclick: () => { const on = lasso.getAttribute("aria-pressed") !== "true"; lasso.setAttribute("aria-pressed", String(on)); if (canvas) canvas.lassoMode = on; } }, "Select");
   root.append(
     h("div", { class: "page-head" }, h("div", {}, h("h1", {}, "Map"), sub),
-      h("div", { class: "toolbar", style: { margin: 0 } }, choice("Colour", [["cluster", "cluster"], ["level", "level"], ["confidence", "confidence"]], by, colour),
+      h("div", { class: "toolbar", style: { margin: 0 } }, choice("Colour", [["cluster", "cluster"], ["level", "level"], ["confidence", "confidence"]], by, colour), lasso,
         h("button", { class: "button", onclick: () => canvas?.zoomBy(1 / 1.6), "aria-label": "Zoom out" }, "−"), h("button", { class: "button", onclick: () => canvas?.zoomBy(1.6), "aria-label": "Zoom in" }, "+"), h("button", { class: "button", onclick: () => canvas?.home() }, "Whole map ", h("kbd", {}, "0")))),
     h("div", { class: "map-wrap" }, box, h("div", { class: "stack", style: { alignContent: "start" } }, legend, side)));
-  replace(side, h("p", { class: "muted" }, "Hover over a peak to see it and its cluster. Drag to move, use the wheel to zoom, or use + − 0 and the arrow keys."));
+  replace(side, h("p", { class: "muted" }, "Hover over a point to see it and its cluster, click to pin it. Drag to move, Shift and drag to select, use the wheel to zoom, or use + − 0 and the arrow keys."));
   showLegend();
   root.addEventListener("shown", async () => {
     const map = await readMap(page).catch((error) => ({ points: null, reason: error.message }));
@@ -62,7 +101,15 @@ export async function showMap(root, _, page) {
     }
     sub.textContent = `${count(map.points.n)} peaks of level ${map.level}, placed by ${METHODS[map.method] ?? map.method}`;
     replace(box);
-    canvas = new MapCanvas(box, map.points, { onhover: (i) => describe(map.points, i), onpick: (i) => describe(map.points, i) });
+    // A click pins: the description stays until another click. A click beside the points lets go.
+    const pin = (i) => {
+      pinned = i;
+      describe(map.points, i, true);
+    };
+    const hover = (i) => pinned < 0 && describe(map.points, i);
+    const places = findCentres(map.points);
+    canvas = new MapCanvas(box, map.points, { onhover: hover, onpick: pin, onlasso: (found) => showLasso(map.points, found), onview: () => showCentres(places) });
+    box.append(centres);
     canvas.canvas.tabIndex = 0;
     canvas.canvas.setAttribute("aria-label", "Map of peaks");
     canvas.canvas.setAttribute("role", "img");
@@ -70,4 +117,17 @@ export async function showMap(root, _, page) {
     page.left.addEventListener("abort", () => canvas.close());
     Object.entries({ "+": () => canvas.zoomBy(1.6), "=": () => canvas.zoomBy(1.6), "-": () => canvas.zoomBy(1 / 1.6), 0: () => canvas.home(), ArrowLeft: () => canvas.moveBy(80, 0), ArrowRight: () => canvas.moveBy(-80, 0), ArrowUp: () => canvas.moveBy(0, 80), ArrowDown: () => canvas.moveBy(0, -80) }).forEach(([key, action]) => page.keys.set(key, action));
   });
+}
+
+// Mean place of the points of each cluster, the largest clusters first.
+function findCentres({ n, x, y, cluster }) {
+  const sums = new Map();
+  for (let i = 0; i < n; i++) {
+    const one = sums.get(cluster[i]) ?? { cluster: cluster[i], x: 0, y: 0, n: 0 };
+    one.x += x[i];
+    one.y += y[i];
+    one.n += 1;
+    sums.set(cluster[i], one);
+  }
+  return [...sums.values()].map((one) => ({ ...one, x: one.x / one.n, y: one.y / one.n })).sort((a, b) => b.n - a.n).slice(0, 2000);
 }

@@ -1,7 +1,7 @@
 // The overview: clusters of each level, sizes, scores, map, settings.
 
 import { get } from "./api.js";
-import { count, h, plural, s, share } from "./dom.js";
+import { count, h, plural, s, score, share } from "./dom.js";
 import { card, empty } from "./parts.js";
 import { MapCanvas, readMap } from "./map_canvas.js";
 
@@ -41,7 +41,7 @@ function tiles(overview) {
     [count(overview.largest), "items in the largest"],
     [count(overview.review.n_actions), "review actions"],
   ];
-  if (scores) values.push([share(scores.pairwise_f), "pairwise F"], [share(scores.bcubed_f), "BCubed F"], [share(scores.nmi), "NMI"]);
+  if (scores) values.push([score(scores.pairwise_f), "pairwise F"], [score(scores.bcubed_f), "BCubed F"], [score(scores.nmi), "NMI"]);
   else if (overview.metrics_pending) values.push(["…", "scores are being computed"]);
   return h("div", { class: "tiles" }, values.map(([value, label]) => h("div", { class: "tile" }, h("div", { class: "value" }, value), h("div", { class: "label" }, label))));
 }
@@ -52,7 +52,7 @@ function levelTable(overview) {
   const rows = overview.levels.map((one) =>
     h("tr", {},
       h("td", {}, h("a", { href: `#/clusters?level=${one.level}` }, `Level ${one.level}`), one.level === overview.early_stop_level && overview.n_levels > 1 && [" ", h("span", { class: "chip", title: "Early stopping would end at this level" }, "early stop")]),
-      [count(one.n_clusters), count(one.largest), share(one.quality), ...(scored ? [one.scores.pairwise_f, one.scores.bcubed_f, one.scores.nmi].map((v) => v.toFixed(3)) : [])].map((v) => h("td", { class: "right" }, v))));
+      [count(one.n_clusters), count(one.largest), share(one.quality), ...(scored ? [one.scores.pairwise_f, one.scores.bcubed_f, one.scores.nmi].map(score) : [])].map((v) => h("td", { class: "right" }, v))));
   return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, heads.map((name, i) => h("th", { class: i ? "right" : "" }, name)))), h("tbody", {}, rows)));
 }
 

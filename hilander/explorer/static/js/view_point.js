@@ -3,7 +3,7 @@
 import { act } from "./actions.js";
 import { get } from "./api.js";
 import { h, plural, share } from "./dom.js";
-import { clusterLink, empty, thumb } from "./parts.js";
+import { clusterLink, empty, showFullSize, thumb } from "./parts.js";
 import { pickCluster } from "./picker.js";
 
 export async function showPoint(root, [number], page) {
@@ -13,15 +13,16 @@ export async function showPoint(root, [number], page) {
     const chosen = await pickCluster(`Move ${point.id}`, { rows }, { ok: "Move to", canBeNew: true });
     if (chosen && (await act("move", chosen.isNew ? { rows } : { rows, to: chosen.cluster }))) page.redraw();
   };
+  if (point.image) page.keys.set("f", () => showFullSize(point));
   root.append(
     h("div", { class: "page-head" },
       h("div", {}, h("div", { class: "crumbs" }, h("a", { href: clusterLink("reviewed", point.cluster) }, point.cluster_name ?? `Cluster ${point.cluster}`), h("span", {}, "›"), h("span", {}, "item")), h("h1", {}, point.id)),
       h("button", { class: "button", onclick: move, data: { action: "move" } }, "Move to…")),
     h("div", { class: "stack" },
       h("div", { class: "two" },
-        h("section", { class: "panel row", style: { alignItems: "flex-start", gap: "20px" } }, h("div", { class: "big-thumb" }, thumb(point, { link: false })), facts(point)),
+        h("section", { class: "panel row", style: { alignItems: "flex-start", gap: "20px" } }, h("div", { class: "big-thumb" }, point.image ? h("button", { class: "thumb", title: "Show in full size (f)", "aria-label": "Show in full size", onclick: () => showFullSize(point), data: { action: "full-size" } }, h("img", { src: point.image, alt: point.id })) : thumb(point, { link: false })), facts(point)),
         h("section", { class: "panel" }, h("h2", {}, "Its cluster at each level"), levels(point))),
-      h("section", { class: "panel" }, h("h2", {}, "Path to its peak"), path(point)),
+      h("section", { class: "panel" }, h("h2", {}, "Path to the most typical item of its cluster"), path(point)),
       h("section", { class: "panel" }, h("h2", {}, "Neighbours"), neighbours(point))));
 }
 
@@ -33,11 +34,11 @@ function facts(point) {
 
 function levels(point) {
   return h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "Level"), h("th", {}, "Cluster"), h("th", { class: "right" }, "Items"), h("th", {}, ""))),
-    h("tbody", {}, point.levels.map((one) => h("tr", {}, h("td", {}, one.level), h("td", {}, h("a", { href: clusterLink(one.level, one.cluster) }, `#${one.cluster}`)), h("td", { class: "right" }, one.size.toLocaleString("en-US")), h("td", {}, one.is_peak && h("span", { class: "chip accent" }, "its peak"))))));
+    h("tbody", {}, point.levels.map((one) => h("tr", {}, h("td", {}, one.level), h("td", {}, h("a", { href: clusterLink(one.level, one.cluster) }, `#${one.cluster}`)), h("td", { class: "right" }, one.size.toLocaleString("en-US")), h("td", {}, one.is_peak && h("span", { class: "chip accent" }, "most typical"))))));
 }
 
 function path(point) {
-  if (!point.path.length) return h("p", { class: "muted" }, "It is the peak of its final cluster.");
+  if (!point.path.length) return h("p", { class: "muted" }, "It is the most typical item of its cluster.");
   const steps = point.path.flatMap((one) => [
     h("div", { class: "step" }, h("span", {}, "→"), h("span", { class: one.linkage < 0.9 ? "chip warn" : "chip" }, share(one.linkage)), h("span", {}, `level ${one.level}`)),
     h("div", { class: "step" }, thumb(one.item), h("span", {}, one.item.id))]);
@@ -51,7 +52,7 @@ function neighbours(point) {
     h("tbody", {}, point.neighbours.map((one) => h("tr", {},
       h("td", { style: { width: "56px" } }, thumb(one)),
       h("td", {}, h("a", { href: `#/point/${one.row}` }, one.id), one.label && h("div", { class: "muted" }, one.label)),
-      h("td", { class: "right" }, one.affinity.toFixed(3)), h("td", { class: "right" }, one.linkage.toFixed(3)),
+      h("td", { class: "right" }, share(one.affinity)), h("td", { class: "right" }, share(one.linkage)),
       h("td", {}, h("a", { href: clusterLink("reviewed", one.cluster) }, `#${one.cluster}`)),
       h("td", {}, one.is_parent && h("span", { class: "chip accent" }, "its parent"), !one.same_cluster && h("span", { class: "chip warn" }, "other cluster")))))),
     h("p", { class: "muted" }, `${plural(point.neighbours.length, "nearest neighbour")} by cosine.`));

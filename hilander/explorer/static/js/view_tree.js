@@ -2,9 +2,10 @@
 
 import { get } from "./api.js";
 import { newestOnly } from "./busy.js";
-import { css, ramp } from "./colours.js";
-import { count, h, plural, replace } from "./dom.js";
+import { css, ramp, rampCss } from "./colours.js";
+import { count, h, plural, replace, share } from "./dom.js";
 import { clusterLink } from "./parts.js";
+import { cutPanel } from "./tree_cut.js";
 
 const NARROWEST = 5;
 
@@ -39,29 +40,27 @@ export async function showTree(root, _, page) {
   function draw(tree, width) {
     const tall = Math.max(34, Math.min(84, 480 / tree.levels.length));
     const scale = width / (tree.end - tree.start);
-    // Colours span the range of doubt that occurs: with a high p_tau all values are small.
-    const worst = Math.max(0.05, ...tree.levels.flatMap((one) => one.bars.map((two) => two.doubt)));
     replace(names, tree.levels.map((one) => h("span", { style: { height: `${tall}px` } }, `level ${one.level}`)));
-    replace(box, tree.levels.map((level) => h("div", { class: "level", style: { height: `${tall}px` }, data: { level: level.level } }, level.rest.map((one) => rest(one, tree, scale, worst)), level.bars.map((one) => bar(one, level.level, tree, scale, tall, worst)))));
+    replace(box, tree.levels.map((level) => h("div", { class: "level", style: { height: `${tall}px` }, data: { level: level.level } }, level.rest.map((one) => rest(one, tree, scale)), level.bars.map((one) => bar(one, level.level, tree, scale, tall)))));
     sub.textContent = `${count(tree.end - tree.start)} of ${plural(tree.n_points, "item")} shown; the last level is on top, each bar is as wide as its cluster is large. Paler bars stand for several small clusters.`;
     Object.assign(window_.style, { left: `${(100 * tree.start) / total}%`, width: `${(100 * (tree.end - tree.start)) / total}%` });
     replace(crumbs, h("a", { href: "#/tree", onclick: (event) => { event.preventDefault(); trail.length = 0; go(0, total); } }, "Everything"),
       trail.map((one, i) => [h("span", {}, "›"), h("a", { href: "#/tree", onclick: (event) => { event.preventDefault(); trail.length = i + 1; go(one.start, one.start + one.size); } }, `#${one.cluster} of level ${one.level}`)]));
   }
 
-  function rest(one, tree, scale, worst) {
+  function rest(one, tree, scale) {
     const text = `${plural(one.count, "cluster")} with ${plural(one.size, "item")} in total`;
     const left = Math.max((one.start - tree.start) * scale, 0);
     const right = Math.min((one.start + one.size - tree.start) * scale, (tree.end - tree.start) * scale);
-    return h("button", { class: "bar rest", title: text, "aria-label": text, tabIndex: -1, style: { left: `${left}px`, width: `${Math.max(right - left - 1, 1)}px`, background: css(ramp(1 - one.doubt / worst)) }, onclick: () => { clicked = null; go(one.start, one.start + one.size); } });
+    return h("button", { class: "bar rest", title: text, "aria-label": text, tabIndex: -1, style: { left: `${left}px`, width: `${Math.max(right - left - 1, 1)}px`, background: css(ramp(1 - one.doubt)) }, onclick: () => { clicked = null; go(one.start, one.start + one.size); } });
   }
 
-  function bar(one, level, tree, scale, tall, worst) {
+  function bar(one, level, tree, scale, tall) {
     const left = Math.max((one.start - tree.start) * scale, 0);
     const right = Math.min((one.start + one.size - tree.start) * scale, (tree.end - tree.start) * scale);
     const wide = right - left - 1;
-    const colour = css(ramp(1 - one.doubt / worst));
-    const text = `${one.name ?? "#" + one.cluster} · ${plural(one.size, "item")} · doubt ${one.doubt.toFixed(2)}`;
+    const colour = css(ramp(1 - one.doubt));
+    const text = `${one.name ?? "#" + one.cluster} · ${plural(one.size, "item")} · doubt ${share(one.doubt)}`;
     const zoom = () => {
       clicked = { level, cluster: one.cluster };
       // A click on a cluster that fills the view opens it.
@@ -108,7 +107,9 @@ export async function showTree(root, _, page) {
     h("div", { class: "page-head" }, h("div", {}, h("h1", {}, "Hierarchy"), sub),
       h("div", { class: "row" }, h("button", { class: "button", onclick: () => zoom(2), "aria-label": "Zoom out" }, "−"), h("button", { class: "button", onclick: () => zoom(0.5), "aria-label": "Zoom in" }, "+"), h("button", { class: "button", onclick: () => { trail.length = 0; go(0, total); } }, "Everything ", h("kbd", {}, "0")))),
     crumbs, h("div", { class: "icicle-wrap" }, names, box), h("div", { class: "minimap" }, window_),
-    h("p", { class: "muted" }, "Colour is doubt: a red bar holds a weak merge. Click to zoom in, click again to open. The wheel, + − and the arrow keys move the view."));
+    h("div", { class: "legend scale", "aria-label": "Colours" }, h("span", {}, "doubt 1.00"), h("div", { class: "ramp", style: { background: rampCss() } }), h("span", {}, "doubt 0.00")),
+    h("p", { class: "muted" }, "Doubt is one minus the probability of the weakest merge inside. Click to zoom in, click again to open. The wheel, + − and the arrow keys move the view."));
+  root.append(cutPanel(page));
   root.addEventListener("shown", load);
   const resized = () => load();
   window.addEventListener("resize", resized);
