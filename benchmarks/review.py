@@ -2,7 +2,6 @@
 
     python -m benchmarks.review run            # append rows to benchmarks/results/review.jsonl
     python -m benchmarks.review render         # fill the table of docs/results/review.md
-    python -m benchmarks.review fit            # the constants of the queue, from training sets
 
 A reviewer answers whether the most frequent identity of a piece is that of its group. With 5 %
 wrong answers, each decision is reversed with that probability. ``queue`` is the order of the
@@ -23,7 +22,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.datasets import WIDE
-from benchmarks.rows import RESULTS, append_row, describe_circumstances, find_data
+from benchmarks.rows import (
+    RESULTS,
+    ROOT,
+    append_row,
+    describe_circumstances,
+    find_data,
+    put_block,
+    read_rows,
+)
 from hilander.cli.main import main as run_command
 from hilander.explorer.review_log.state import Event, ReviewState
 from hilander.explorer.session.explorer import Explorer
@@ -32,6 +39,8 @@ from hilander.hierarchy.doubts import MERGE, find_doubtful_merges, find_merge_ca
 from hilander.metrics.report import score_clustering
 
 ROWS = RESULTS / "review.jsonl"
+PAGE = ROOT / "docs" / "results" / "review.md"
+MARKS = "<!-- rows: begin -->", "<!-- rows: end -->"
 SETS = ("demo", "omniglot", "faces", "clinc150")
 STEPS = (0, 50, 100, 200)
 WRONG = (0.0, 0.05)
@@ -178,15 +187,34 @@ def run_all(folder: Path, names: list[str]) -> None:
             print(name, order, wrong, found["fb_0"], gains, found["decisions_100"], flush=True)
 
 
+def render() -> str:
+    """Table of the last row of each set, order and error rate."""
+    rows = {(row["dataset"], row["wrong"], row["order"]): row for row in read_rows(ROWS)}
+    lines = [
+        "| set | wrong | order | BCubed F before | after 50 | after 100 | after 200 | "
+        "decisions in 100 |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for (name, wrong, order), row in sorted(rows.items()):
+        gains = " | ".join(f"{row[f'fb_{n}'] - row['fb_0']:+.4f}" for n in STEPS[1:])
+        lines.append(
+            f"| {name} | {wrong:.0%} | {order} | {row['fb_0']:.4f} | {gains} | "
+            f"{row['decisions_100']} |"
+        )
+    return "\n".join(lines)
+
+
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("command", choices=("run", "render", "fit"))
+    parser.add_argument("command", choices=("run", "render"))
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
     parser.add_argument("--folder", type=Path, default=Path("build/review"))
     options = parser.parse_args()
     if options.command == "run":
         run_all(options.folder, options.sets)
+    else:
+        PAGE.write_text(put_block(PAGE.read_text(encoding="utf-8"), MARKS, render()), "utf-8")
     return 0
 
 

@@ -87,7 +87,7 @@ def test_an_opened_cluster_shows_parts_members_and_neighbours(page, site):
     size = int(site.explorer.reviewed().sizes[cluster])
     assert page.locator(".item").count() == min(size, 60)
     assert page.locator(".part").count() >= 2
-    assert "link" in page.locator(".part").nth(1).inner_text()
+    assert "likely" in page.locator(".part").nth(1).inner_text()
     assert page.locator(".near").count() >= 1
     page.locator("select[aria-label='Split into']").select_option("0")
     page.until("location.hash.includes('at=0')")
@@ -172,7 +172,7 @@ def test_an_opened_point_shows_neighbours_and_its_path(page, site):
     page.go(f"point/{row}")
     assert texts(page, "h1") == ["item-0017"]
     assert page.locator("main table").nth(1).locator("tbody tr").count() == 6
-    assert "Path to its peak" in page.locator("main").inner_text()
+    assert "Path to the most typical item" in page.locator("main").inner_text()
     before = site.explorer.reviewed().n_groups
     page.locator("[data-action=move]").click()
     page.locator("dialog [data-action=new]").click()

@@ -113,20 +113,10 @@ export function showDialog(...children) {
   return dialog;
 }
 
-// The whole image, with the box of the face if the item has one (columns box_left … in pixels).
+// The whole image; the server frames the face if the item is one.
 export function showFullSize(item) {
   const image = h("img", { src: item.image.replace("/image?", "/full?"), alt: item.id });
   const frame = h("div", { class: "frame" }, image);
-  const facts = item.facts ?? {};
-  const box = ["left", "top", "right", "bottom"].map((side) => Number(facts[`box_${side}`]));
-  const [width, height] = [Number(facts.width), Number(facts.height)];
-  if (box.every(Number.isFinite)) {
-    image.addEventListener("load", () => {
-      const [w, t] = [width || image.naturalWidth, height || image.naturalHeight];
-      const part = (value, whole) => `${(100 * value) / whole}%`;
-      frame.append(h("div", { class: "face", style: { left: part(box[0], w), top: part(box[1], t), width: part(box[2] - box[0], w), height: part(box[3] - box[1], t) } }));
-    });
-  }
   const dialog = showDialog(h("div", { class: "stack" }, frame, h("form", { method: "dialog", class: "spread" }, h("strong", {}, item.id), h("button", { class: "button primary" }, "Close"))));
   dialog.classList.add("full-size");
   dialog.setAttribute("aria-label", item.id);
