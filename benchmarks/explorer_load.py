@@ -110,7 +110,7 @@ def addresses(rng: np.random.Generator, n_points: int, n_clusters: int) -> list[
         ("map", f"/api/map?offset={page}"),
         ("point", f"/api/points/{row}"),
         ("search", f"/api/search?q=item-{row:07d}"),
-        ("queue", "/api/review/queue?kind=merge"),
+        ("queue", "/api/review/queue"),
         ("pairs", "/api/review/queue?kind=pair"),
         ("log", "/api/review/log"),
         ("compare", "/api/compare?key=labels"),

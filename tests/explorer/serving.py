@@ -1,13 +1,15 @@
 """Servers and clients of the explorer for tests."""
 
 import asyncio
+import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-PATIENCE = 30  # seconds until a wait fails; a test that passes never waits that long
+# Seconds until a wait fails; a test that passes never waits that long.
+PATIENCE = float(os.environ.get("HILANDER_PATIENCE", 30))
 SETTLED = (
     "(main => !main.dataset.busy && main.dataset.shown === location.hash)"
     "(document.getElementById('main'))"

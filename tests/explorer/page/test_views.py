@@ -347,7 +347,7 @@ def test_a_comparison_lists_its_differences(page, site):
     page.until("document.querySelector('.matrix')")
     assert page.locator(".matrix tbody tr").count() >= 1
     page.until("document.querySelector('.diff, .empty')")
-    page.locator("[data-kind=merge]").click()
+    page.locator("[data-tab=merge]").click()
     page.until("location.hash.includes('kind=merge')")
     page.locator("select[aria-label=With]").select_option("run:run")
     page.until("document.querySelector('.tiles')?.textContent.includes('1.00')")

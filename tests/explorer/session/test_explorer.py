@@ -25,9 +25,9 @@ def test_a_rewritten_run_keeps_its_review(make_run):
     first = open_explorer(folder)
     largest = int(first.reviewed().order("size")[0])
     first.act("name", {"group": largest, "name": "the largest"})
-    pair = first.pairs[0]
-    first.act("answer", {"key": pair.key, "verdict": "same"})
-    ids = first.run.items.ids_of(np.array([pair.a, pair.b]))
+    pair = next(one for one in first.questions if one.kind == "pair")
+    answer = first.act("answer", {"key": pair.key, "verdict": "same"}).payload
+    ids = first.run.items.ids_of(np.array([answer["a"], answer["b"]]))
     members = set(first.run.items.ids_of(first.reviewed().rows_of(largest)))
     first.store.close()
 
