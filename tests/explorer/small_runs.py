@@ -1,5 +1,7 @@
 """Small run folders, written with a scorer that makes some mistakes."""
 
+import json
+
 import numpy as np
 
 from hilander.graph.scores import EdgeScores, edge_density
@@ -81,3 +83,16 @@ def write_run(folder, seed=0, *, ids=None, bare=False, **rules):
             },
         )
     return folder
+
+
+def forget_digest(folder, name):
+    """Let a test change a file of a run: the marker no longer says how the file was written."""
+    marker = folder / "hilander.json"
+    content = json.loads(marker.read_text(encoding="utf-8"))
+
+    def without(value):
+        if isinstance(value, dict):
+            return {key: without(one) for key, one in value.items() if key != name}
+        return value
+
+    marker.write_text(json.dumps(without(content)), encoding="utf-8")

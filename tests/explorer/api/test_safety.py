@@ -10,6 +10,7 @@ import pytest
 from hilander.errors import SettingError
 from hilander.explorer.api.app import create_app
 from hilander.explorer.api.safety import MOST_BODY_BYTES, Guard, make_guard
+from tests.explorer.small_runs import forget_digest
 
 TOKEN = "a-long-access-token"
 
@@ -303,6 +304,8 @@ def test_only_images_inside_the_folder_are_served(make_run, tmp_path, client_of)
     os.symlink(tmp_path / "secret.png", images / "link.png")
     paths = np.array(["fine <b>.png", "../secret.png", "link.png", str(tmp_path / "secret.png")])
     (folder / "thumbs.npy").unlink()
+    forget_digest(folder, "items.parquet")
+    forget_digest(folder, "thumbs.npy")
     write_table(folder / "items.parquet", {"path": np.resize(paths, 252)})
     (folder / "images.json").write_text(json.dumps({"folder": str(images)}))
     explorer = open_explorer(folder)

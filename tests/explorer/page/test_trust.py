@@ -5,6 +5,8 @@ import base64
 import numpy as np
 import pytest
 
+from tests.explorer.small_runs import forget_digest
+
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 # The bytes of every picture of the page, as the browser has them in its cache.
@@ -24,7 +26,7 @@ def check_pictures(page, site):
     """Every picture of the page is that of the item whose id it has."""
     run = site.explorer.run
     shown = shown_pictures(page)
-    assert shown
+    assert shown, page.locator("main").inner_text()[:300]
     for name, content in shown.items():
         assert content == run.images.thumbnail(run.items.row_by_id[name]), name
 
@@ -36,6 +38,7 @@ def test_another_run_at_the_same_address_shows_its_own_pictures(make_run, serve_
     check_pictures(page, first)
     first.close()
     folder = make_run("second")
+    forget_digest(folder, "thumbs.npy")
     thumbs = np.load(folder / "thumbs.npy")
     np.save(folder / "thumbs.npy", 255 - thumbs)
     second = serve_run(folder, first.port)
@@ -50,6 +53,7 @@ def test_rows_that_shift_keep_their_pictures(run_folder, serve_run, open_page):
     page.go("clusters")
     before = shown_pictures(page)
     site.close()
+    forget_digest(run_folder, "thumbs.npy")
     thumbs = np.load(run_folder / "thumbs.npy")
     np.save(run_folder / "thumbs.npy", np.roll(thumbs, 1, axis=0))
     again = serve_run(run_folder, site.port)
