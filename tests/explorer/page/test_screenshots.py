@@ -92,7 +92,7 @@ def test_a_screenshot_shows_the_images_of_every_view(page, site):
 
 
 def test_no_screenshot_is_taken_before_an_image_has_loaded(page):
-    held = Held(page, "**/api/items/*/image")
+    held = Held(page, "**/api/items/*/image*")
     page.go("clusters")
     with pytest.raises(pytest.fail.Exception, match="/image"):
         take_screenshot(page, seconds=0.3)
