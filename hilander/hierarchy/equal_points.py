@@ -14,6 +14,7 @@ from hilander.embeddings.equal_rows import EqualRows
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.nodes import start_nodes
 from hilander.graph.scores import EdgeScores
+from hilander.hierarchy.constraints.enforcement import JoinedLevel
 from hilander.hierarchy.decoding.parents import Parents
 from hilander.hierarchy.levels import LevelStep
 
@@ -47,14 +48,29 @@ def _restore_points(step: LevelStep, equal: EqualRows) -> LevelStep:
     for array, nearest in ((neighbours, original[is_repeated]), (affinity, 1), (linkage, 1)):
         array[is_repeated, 1:] = array[is_repeated, :-1]
         array[is_repeated, 0] = nearest
-    index = np.where(is_repeated, original, first[step.parents.index][group])
-    parent_linkage = np.where(is_repeated, np.float32(1), step.parents.linkage[group])
+    joined = None if step.joined is None else _restore_joined(step.joined, equal)
     return replace(
         step,
         nodes=start_nodes(step.nodes.identity[group]),
         graph=KnnGraph(neighbours, affinity, step.graph.search),
         scores=EdgeScores(linkage, step.scores.density[group]),
-        parents=Parents(index, parent_linkage, step.parents.p_tau),
+        parents=_restore_parents(step.parents, equal),
         labels=step.labels[group],
         peaks=first[step.peaks],
+        joined=joined,
+    )
+
+
+def _restore_parents(parents: Parents, equal: EqualRows) -> Parents:
+    group, is_repeated = equal.group, equal.is_repeated
+    index = np.where(is_repeated, equal.first_of_row, equal.first[parents.index][group])
+    linkage = np.where(is_repeated, np.float32(1), parents.linkage[group])
+    return Parents(index, linkage, parents.p_tau)
+
+
+def _restore_joined(joined: JoinedLevel, equal: EqualRows) -> JoinedLevel:
+    group = equal.group
+    parents = _restore_parents(joined.parents, equal)
+    return JoinedLevel(
+        parents, joined.density[group], joined.labels[group], equal.first[joined.peaks]
     )

@@ -23,6 +23,7 @@ from hilander.hierarchy.nearest import SetSearch
 from hilander.hierarchy.representatives import find_representatives
 
 if TYPE_CHECKING:
+    from hilander.hierarchy.constraints.constraints import Constraints
     from hilander.hierarchy.work import Work
 
 ReadGraph = Callable[[], tuple[IntArray, FloatArray]]
@@ -45,7 +46,14 @@ class Hierarchy:
         Gives what the hierarchy was computed from; new points are assigned by it.
     cluster_ids : ndarray of shape (n_clusters,), optional
         Id of each cluster of the last level, also an attribute; by default its number.
+
+    Attributes
+    ----------
+    constraints : Constraints of n_points points, or None
+        What was known beforehand; it holds at every level and in the merge tree.
     """
+
+    constraints: Constraints | None = None
 
     def __init__(
         self,
@@ -104,9 +112,8 @@ class Hierarchy:
         levels = list(map(collect, steps))
         if len(levels) > 1 and levels[-1].n_clusters == levels[-1].n_nodes and not keep_last:
             levels.pop()
-        return cls(
-            levels, (lambda: graphs[0]) if graphs else None, (lambda: bases[0]) if bases else None
-        )
+        read_graph = (lambda: graphs[0]) if graphs else None
+        return cls(levels, read_graph, (lambda: bases[0]) if bases else None)
 
     @classmethod
     def of_one_cluster(cls, n_points: int) -> Hierarchy:
@@ -184,19 +191,15 @@ class Hierarchy:
     def tree(self) -> MergeTree:
         """The merge tree over all points, see `hilander.hierarchy.merge_tree`.
 
-        Raises
-        ------
-        SettingError
-            When the scored graph of the points was not kept.
+        A SettingError is raised when the scored graph of the points was not kept.
         """
         if self._read_graph is None:
             raise SettingError(
                 "this hierarchy was made without its graph, so it has no merge tree; take it from "
-                "HiLander.cluster without a memory limit, or load a run that `hilander cluster` "
-                "wrote"
+                "HiLander.cluster without a memory limit, or load a run of `hilander cluster`"
             )
         neighbours, linkage = self._read_graph()
-        return build_merge_tree(neighbours, linkage, list(self._links()))
+        return build_merge_tree(neighbours, linkage, list(self._links()), self.constraints)
 
     @cached_property
     def basis(self) -> Basis:

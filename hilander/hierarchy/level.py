@@ -57,14 +57,10 @@ class Level:
     @classmethod
     def of_step(cls, step: LevelStep) -> Level:
         """Keep of a step of the level loop what the hierarchy needs."""
-        return cls(
-            step.parents.index,
-            step.parents.linkage,
-            step.scores.density,
-            step.labels,
-            step.peaks,
-            step.stops_early,
-        )
+        one = step.joined or step
+        density = step.scores.density if step.joined is None else step.joined.density
+        index, linkage = one.parents.index, one.parents.linkage
+        return cls(index, linkage, density, one.labels, one.peaks, step.stops_early)
 
     @classmethod
     def of_one_cluster(cls, n_nodes: int) -> Level:

@@ -15,6 +15,8 @@ from hilander.arrays.rows import FloatArray, IntArray
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.nodes import Nodes, start_nodes
 from hilander.graph.scores import EdgeScores
+from hilander.hierarchy.constraints.constraints import Constraints
+from hilander.hierarchy.constraints.enforcement import HeldConstraints, JoinedLevel
 from hilander.hierarchy.decoding.adaptive_threshold import adapt_p_tau, measure_sizes
 from hilander.hierarchy.decoding.decode import decode
 from hilander.hierarchy.decoding.parents import Parents, choose_parents
@@ -51,6 +53,9 @@ class LevelStep:
         Peak of each tree.
     stops_early : bool
         Whether early stopping would end here.
+    joined : JoinedLevel, optional
+        The level after clusters were joined by must-links. Then this is what belongs to the
+        hierarchy; the loop goes on with the nodes as they are.
     """
 
     nodes: Nodes
@@ -60,6 +65,7 @@ class LevelStep:
     labels: IntArray
     peaks: IntArray
     stops_early: bool
+    joined: JoinedLevel | None = None
 
 
 def walk_levels(
@@ -72,6 +78,7 @@ def walk_levels(
     work: Work | None = None,
     max_levels: int = MOST_LEVELS,
     keep_fragments: bool = False,
+    constraints: Constraints | None = None,
 ) -> Iterator[LevelStep]:
     """Cluster level by level, yielding each level when it is complete.
 
@@ -92,6 +99,8 @@ def walk_levels(
     keep_fragments : bool
         Do not join the fragments that "leiden" cuts large clusters into, so that a later level may
         merge them.
+    constraints : Constraints of n_points points, optional
+        Held at every level.
 
     Yields
     ------
@@ -111,6 +120,7 @@ def walk_levels(
         work=work,
         levels=range(max_levels),
         keep_fragments=keep_fragments,
+        held=HeldConstraints.of_points(constraints),
     )
     del features, graph
     yield from levels
@@ -126,6 +136,7 @@ def walk_nodes(
     work: Work | None = None,
     levels: range = range(1, MOST_LEVELS),
     keep_fragments: bool = False,
+    held: HeldConstraints | None = None,
 ) -> Iterator[LevelStep]:
     """Cluster nodes of any level, with a scorer whose points are bound.
 
@@ -136,6 +147,8 @@ def walk_nodes(
         As for `walk_levels`.
     levels : range
         Numbers of the levels to build; 0 is that of points.
+    held : HeldConstraints, optional
+        Constraints of the nodes.
 
     Yields
     ------
@@ -149,14 +162,19 @@ def walk_nodes(
             how = _search_options(nodes, level, work.search_progress(level))
             graph = work.do("search", level, _search, search, nodes, k, rules, how)
         scores = work.do("score", level, score, graph, nodes)
+        if held is not None:
+            scores = held.condition(graph, scores)
         if not rules.as_released:
             scores = scores.settle_ties()
         parents = work.do(
             "decode", level, decode_level, graph, scores, rules, level, keep_fragments
         )
+        joined = None
+        if held is not None:
+            parents, joined = held.enforce(graph, scores, nodes, parents)
         labels, peaks = label_trees(parents.index)
         stops_early = rules.is_early_stop(parents.n_edges, added_before)
-        step = LevelStep(nodes, graph, scores, parents, labels, peaks, stops_early)
+        step = LevelStep(nodes, graph, scores, parents, labels, peaks, stops_early, joined)
         yield step
 
         added_before = parents.n_edges
@@ -165,6 +183,7 @@ def walk_nodes(
         if level and hardly_merged(added_before, len(labels)) and not rules.as_released:
             return
         nodes = work.do("pool", level, _merge, step, rules)
+        held = None if held is None else held.merge(labels, len(peaks), joined)
         # A level takes gigabytes at a million points; free it before the next search.
         graph = None
         del step, scores

@@ -9,7 +9,7 @@ left between them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,13 @@ import numpy.typing as npt
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from hilander.arrays.rows import BoolArray, FloatArray, IntArray
+from hilander.arrays.rows import FloatArray, IntArray
 from hilander.errors import SettingError
 from hilander.graph.edges import logit_of
+from hilander.hierarchy.constraints.agglomeration import Agglomeration
+from hilander.hierarchy.constraints.constraints import Constraints
 from hilander.hierarchy.decoding.contraction import find_dominant, number_by_appearance
+from hilander.hierarchy.merge_edges import MergeEdges
 
 # In a round, an edge is merged if its strength is the highest of one end and at least this share of
 # the highest of the other. At 1 a large cluster would absorb one point a round.
@@ -46,11 +49,14 @@ class MergeTree:
         Estimated probability that the two sides are one identity, never above the heights of the
         merges below it. It is at least 0.5 inside the clusters of the final partition and below
         0.5 above them.
+    allowed : (int, int), optional
+        Fewest and most clusters that keep the constraints; None without constraints.
     """
 
     n_points: int
     children: IntArray
     height: FloatArray
+    allowed: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if self.children.shape != (len(self.height), 2):
@@ -87,6 +93,12 @@ class MergeTree:
             raise SettingError(
                 f"n_clusters={n_clusters} is impossible for {self.n_points} points; "
                 f"use 1 to {self.n_points}"
+            )
+        fewest, most = self.allowed or (1, self.n_points)
+        if not fewest <= n_clusters <= most:
+            raise SettingError(
+                f"n_clusters={n_clusters} would break what is known of the points; "
+                f"use {fewest} to {most}"
             )
         return self.completed().label_after(self.n_points - n_clusters)
 
@@ -164,7 +176,10 @@ class LevelLinks:
 
 
 def build_merge_tree(
-    neighbours: IntArray, linkage: FloatArray, levels: Sequence[LevelLinks]
+    neighbours: IntArray,
+    linkage: FloatArray,
+    levels: Sequence[LevelLinks],
+    constraints: Constraints | None = None,
 ) -> MergeTree:
     """Merge points along the edges of a graph, within the clusters of each level first.
 
@@ -177,6 +192,9 @@ def build_merge_tree(
         The graph of the points, and the linkage of its edges.
     levels : sequence of LevelLinks, the first level first
         The links of a level join what the edges of the points do not.
+    constraints : Constraints of n_points points, optional
+        Must-links merge first, at height 1. Above the last level, clusters that must be apart do
+        not merge.
 
     Returns
     -------
@@ -189,15 +207,27 @@ def build_merge_tree(
         )
     n_points, k = neighbours.shape
     growing = _Growing(n_points, k)
-    edges = _Edges.of_graph(neighbours, linkage)
+    edges = MergeEdges.of_graph(neighbours, linkage)
     place = np.arange(n_points)  # position of the present node of each point
+    if constraints is not None:
+        ends = constraints.must_links()
+        links = MergeEdges.of_links(*ends, np.ones(len(ends[0]), dtype=np.float32))
+        place = growing.merge_all(links, is_recommended=True, height=1)
+        edges = edges.renumber(place, len(growing.node))
     for level in levels:
         inside = edges.within(level.labels[growing.point])
-        links = _Edges.of_links(place[level.child], place[level.parent], level.linkage)
+        links = MergeEdges.of_links(place[level.child], place[level.parent], level.linkage)
         new = growing.merge_all(inside.join(links, len(growing.node)), is_recommended=True)
         edges, place = edges.renumber(new, len(growing.node)), new[place]
-    growing.merge_all(edges, is_recommended=False)
-    return growing.to_tree()
+    if constraints is None:
+        growing.merge_all(edges, is_recommended=False)
+        return growing.to_tree()
+    n_nodes = len(growing.node)
+    growing.merge_allowed(edges, constraints.contract(place, n_nodes))
+    tree = growing.to_tree()
+    is_bound = constraints.apart.nnz or (constraints.known >= 0).any()
+    fewest = n_points - tree.n_merges if is_bound else 1
+    return replace(tree, allowed=(fewest, constraints.n_components))
 
 
 def drop_small(labels: IntArray, min_size: int) -> IntArray:
@@ -207,76 +237,6 @@ def drop_small(labels: IntArray, min_size: int) -> IntArray:
     large = np.bincount(labels) >= min_size
     number = np.where(large, np.cumsum(large) - 1, -1)
     return number[labels]
-
-
-@dataclass(frozen=True, eq=False)
-class _Edges:
-    """Undirected edges between the present nodes, once each.
-
-    Parameters
-    ----------
-    low, high : ndarray of shape (n_edges,)
-        Ends, low < high.
-    total, count : ndarray of shape (n_edges,), float64
-        Summed linkage of the points' edges between the ends, and their number.
-    """
-
-    low: IntArray
-    high: IntArray
-    total: npt.NDArray[np.float64]
-    count: npt.NDArray[np.float64]
-
-    @classmethod
-    def of_graph(cls, neighbours: IntArray, linkage: FloatArray) -> _Edges:
-        """The edges of a k-NN graph; one that is listed both ways counts twice."""
-        n_points, k = neighbours.shape
-        rows = np.repeat(np.arange(n_points), k)
-        total = linkage.ravel().astype(np.float64)
-        ends = np.minimum(rows, neighbours.ravel()), np.maximum(rows, neighbours.ravel())
-        return cls(*ends, total, np.ones_like(total))._sum_parallel(n_points)
-
-    @classmethod
-    def of_links(cls, one: IntArray, other: IntArray, linkage: FloatArray) -> _Edges:
-        """Single links between present nodes; those within a node are left out."""
-        total = linkage.astype(np.float64)
-        ends = np.minimum(one, other), np.maximum(one, other)
-        return cls(*ends, total, np.ones_like(total))._take(one != other)
-
-    def join(self, others: _Edges, n_nodes: int) -> _Edges:
-        """These edges and those of `others` that these do not have."""
-        known = self.low.astype(np.int64) * n_nodes + self.high
-        missing = ~np.isin(others.low.astype(np.int64) * n_nodes + others.high, known)
-        more = others._take(missing)._sum_parallel(n_nodes)
-        return _Edges(
-            np.concatenate([self.low, more.low]),
-            np.concatenate([self.high, more.high]),
-            np.concatenate([self.total, more.total]),
-            np.concatenate([self.count, more.count]),
-        )
-
-    def within(self, group: IntArray) -> _Edges:
-        """The edges whose ends are in one group, for groups of shape (n_nodes,)."""
-        return self._take(group[self.low] == group[self.high])
-
-    def renumber(self, new: IntArray, n_nodes: int) -> _Edges:
-        """The edges after nodes merged; `new` has the position of each old node."""
-        low, high = new[self.low], new[self.high]
-        apart = low != high
-        moved = _Edges(np.minimum(low, high), np.maximum(low, high), self.total, self.count)
-        return moved._take(apart)._sum_parallel(n_nodes)
-
-    def _take(self, chosen: BoolArray) -> _Edges:
-        return _Edges(self.low[chosen], self.high[chosen], self.total[chosen], self.count[chosen])
-
-    def _sum_parallel(self, n_nodes: int) -> _Edges:
-        if not len(self.low):
-            return self
-        key = self.low.astype(np.int64) * n_nodes + self.high
-        order = np.argsort(key, kind="stable")
-        key = key[order]
-        starts = np.flatnonzero(np.r_[True, key[1:] != key[:-1]])
-        sums = (np.add.reduceat(values[order], starts) for values in (self.total, self.count))
-        return _Edges(*np.divmod(key[starts], n_nodes), *sums)
 
 
 class _Growing:
@@ -293,16 +253,35 @@ class _Growing:
         self.children: list[tuple[int, int]] = []
         self.height: list[float] = []
 
-    def merge_all(self, edges: _Edges, *, is_recommended: bool) -> IntArray:
-        """Merge along all edges; gives the new position of each node, shape (n_nodes,)."""
+    def merge_all(
+        self, edges: MergeEdges, *, is_recommended: bool, height: float | None = None
+    ) -> IntArray:
+        """Merge along all edges; gives the new position of each node, shape (n_nodes,).
+
+        `height` is that of all merges; None to estimate each.
+        """
         position = np.arange(len(self.node))
         while len(edges.low):
-            new = self._merge_round(edges, is_recommended)
+            new = self._merge_round(edges, is_recommended, height)
             position = new[position]
             edges = edges.renumber(new, len(self.node))
         return position
 
-    def _merge_round(self, edges: _Edges, is_recommended: bool) -> IntArray:
+    def merge_allowed(self, edges: MergeEdges, constraints: Constraints) -> None:
+        """Merge along the edges, the strongest first, where the constraints of the nodes allow."""
+        agglomeration = Agglomeration(constraints, self.size)
+        agglomeration.add_edges(edges.low, edges.high, edges.total, edges.count)
+        made = list(agglomeration.merge())
+        ends = (np.array([getattr(one, end) for one in made], int) for end in ("left", "right"))
+        sums = (np.array([getattr(one, of) for one in made]) for of in ("total", "count"))
+        merged = MergeEdges(*ends, *sums)
+        possible = self.k * np.array([one.smaller for one in made])
+        height = _estimate_height(merged, possible, is_recommended=False)
+        self._record(zip(merged.low, merged.high, height, strict=True), len(self.node))
+
+    def _merge_round(
+        self, edges: MergeEdges, is_recommended: bool, fixed: float | None = None
+    ) -> IntArray:
         n_nodes = len(self.node)
         smaller = np.minimum(self.size[edges.low], self.size[edges.high])
         strength = edges.total / (self.k * smaller)
@@ -312,6 +291,8 @@ class _Growing:
         chosen = np.flatnonzero(find_dominant(*ends, weight, n_nodes, _DOMINANT_SHARE))
         order = chosen[np.argsort(-strength[chosen], kind="stable")]
         height = _estimate_height(edges, self.k * smaller, is_recommended)
+        if fixed is not None:
+            height[:] = fixed
         ends = edges.low[order], edges.high[order]
         joins = coo_matrix((np.ones(len(order)), ends), (n_nodes, n_nodes))
         n_left, new = connected_components(joins, directed=False)
@@ -379,7 +360,7 @@ def estimate_same(
 
 
 def _estimate_height(
-    edges: _Edges, possible: npt.NDArray[np.float64], is_recommended: bool
+    edges: MergeEdges, possible: npt.NDArray[np.float64], is_recommended: bool
 ) -> npt.NDArray[np.float64]:
     """Probability that both ends of each edge are one identity, on its side of 0.5."""
     height = estimate_same(edges.total, edges.count, possible)

@@ -14,6 +14,7 @@ from hilander.embeddings.canonical_order import invert_order
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.nodes import start_nodes
 from hilander.graph.scores import EdgeScores
+from hilander.hierarchy.constraints.enforcement import JoinedLevel
 from hilander.hierarchy.decoding.parents import Parents
 from hilander.hierarchy.levels import LevelStep
 
@@ -67,4 +68,11 @@ def _restore_points(step: LevelStep, order: IntArray, rank: IntArray) -> LevelSt
         parents=Parents(order[parents.index[rank]], parents.linkage[rank], parents.p_tau),
         labels=step.labels[rank],
         peaks=order[step.peaks],
+        joined=None if step.joined is None else _restore_joined(step.joined, order, rank),
     )
+
+
+def _restore_joined(joined: JoinedLevel, order: IntArray, rank: IntArray) -> JoinedLevel:
+    parents = joined.parents
+    restored = Parents(order[parents.index[rank]], parents.linkage[rank], parents.p_tau)
+    return JoinedLevel(restored, joined.density[rank], joined.labels[rank], order[joined.peaks])

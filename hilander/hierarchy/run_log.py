@@ -51,11 +51,12 @@ class RunLog:
         """Record each level and pass it on."""
         for number, step in enumerate(steps):
             self.first = self.first or step
+            given = step.joined or step
             self.note(
                 f"level_{number}",
-                n_nodes=len(step.labels),
-                n_edges_added=step.parents.n_edges,
-                n_clusters=len(step.peaks),
+                n_nodes=len(given.labels),
+                n_edges_added=given.parents.n_edges,
+                n_clusters=len(given.peaks),
                 p_tau=round(step.parents.p_tau, 4),
                 **self._parts(number),
             )

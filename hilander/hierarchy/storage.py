@@ -12,6 +12,7 @@ from hilander.errors import FileFormatError
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.scores import EdgeScores
 from hilander.hierarchy.basis_storage import basis_reader
+from hilander.hierarchy.constraints.constraints import Constraints
 from hilander.hierarchy.run_extras import GRAPH_FILE
 from hilander.io.writing import folder_writer, open_stored_folder
 
@@ -46,6 +47,8 @@ def write_hierarchy(hierarchy: Hierarchy, folder: Path, ids: npt.ArrayLike | Non
     arrays["cluster_ids"] = hierarchy.cluster_ids
     np.savez(folder / HIERARCHY_FILE, **arrays)
     hierarchy.to_parquet(folder / CLUSTERS_FILE, ids)
+    if hierarchy.constraints is not None:
+        hierarchy.constraints.save(folder)
 
 
 def write_scored_graph(step: LevelStep, folder: Path) -> None:
@@ -117,7 +120,11 @@ def load_hierarchy(folder: str | Path) -> Hierarchy:
                 for number in range(int(arrays["n_levels"]))
             ]
             ids = arrays.get("cluster_ids")
-        return Hierarchy(levels, _graph_reader(files), basis_reader(files), ids)
+        hierarchy = Hierarchy(levels, _graph_reader(files), basis_reader(files), ids)
+        hierarchy.constraints = Constraints.load(files)
+        return hierarchy
+    except FileFormatError:
+        raise
     except FileNotFoundError:
         message = f"{folder} holds no {HIERARCHY_FILE}; run `hilander cluster` again"
         raise FileFormatError(message) from None

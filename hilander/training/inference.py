@@ -12,11 +12,12 @@ import numpy.typing as npt
 from hilander.arrays.reordered import reorder_rows
 from hilander.arrays.rows import IntArray
 from hilander.embeddings import canonical_order
-from hilander.embeddings.equal_rows import merge_equal_rows
+from hilander.embeddings.equal_rows import EqualRows, merge_equal_rows
 from hilander.embeddings.preparation import refuse_zero_rows
 from hilander.graph.knn_graph import KnnGraph
 from hilander.hierarchy.basis import SetBase
 from hilander.hierarchy.budget import Load, MemoryPlan, measure_load, plan_memory
+from hilander.hierarchy.constraints.constraints import Constraints, check_fits
 from hilander.hierarchy.equal_points import restore_equal_points
 from hilander.hierarchy.levels import LevelStep, walk_levels
 from hilander.hierarchy.original_order import reorder_graph, restore_original_order
@@ -110,6 +111,7 @@ def walk_points(
     *,
     graph: KnnGraph | None = None,
     work: Work | None = None,
+    constraints: Constraints | None = None,
 ) -> Iterator[LevelStep]:
     """Cluster points level by level.
 
@@ -123,6 +125,8 @@ def walk_points(
         The user's own graph, of the prepared points.
     work : Work, optional
         Records time and memory of each stage, and may store its results.
+    constraints : Constraints of n_points points, optional
+        Held at every level.
 
     Returns
     -------
@@ -132,9 +136,10 @@ def walk_points(
     method = find_method(settings.method)
     if canonical_order.in_use:
         refuse_zero_rows(points)  # by their numbers in the input
-    equal = None
+    equal: EqualRows | None = None
+    constraints = check_fits(constraints, len(points))
     if method.merges_equal_rows and graph is None:
-        points, equal = merge_equal_rows(points)
+        points, equal, constraints = _merge_equal(points, constraints)
     folder = None if work is None else work.folder
     plan = plan_run(model, points, settings, graph, may_map=folder is not None)
     order: IntArray | None = None
@@ -142,6 +147,8 @@ def walk_points(
         order = canonical_order.find_canonical_order(points)
         points = reorder_rows(points, order)
         graph = None if graph is None else reorder_graph(graph, order)
+        if constraints is not None:
+            constraints = constraints.renumber(canonical_order.invert_order(order), len(points))
     score = method.make_scorer(model.network, plan.rules, settings.device, plan.memory.score)
     preparation = resolve_preparation(
         model, points, plan.rules, score, whiten=settings.whiten, own_graph=graph is not None
@@ -151,7 +158,28 @@ def walk_points(
         work.base = SetBase(preparation, plan.rules, score.measures)
     prepared = plan.memory.prepare(preparation, points, folder)
     search = partial(build_knn_graph, verbose=settings.verbose, memory=plan.memory.search)
-    steps = walk_levels(prepared, score, plan.rules, graph=graph, search=search, work=work)
+    steps = walk_levels(
+        prepared,
+        score,
+        plan.rules,
+        graph=graph,
+        search=search,
+        work=work,
+        constraints=constraints,
+    )
     if order is not None:
         steps = restore_original_order(steps, order)
     return restore_equal_points(steps, equal)
+
+
+def _merge_equal(
+    points: npt.NDArray[Any], constraints: Constraints | None
+) -> tuple[npt.NDArray[Any], EqualRows | None, Constraints | None]:
+    """Merge equal rows, unless two of them must be apart."""
+    distinct, equal = merge_equal_rows(points)
+    if equal is None or constraints is None:
+        return distinct, equal, constraints
+    contracted = constraints.contract(equal.group, len(equal.first))
+    if len(constraints.find_mixed(contracted.component[equal.group])):
+        return points, None, constraints
+    return distinct, equal, contracted

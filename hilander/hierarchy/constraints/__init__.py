@@ -1,0 +1,1 @@
+"""Knowledge given beforehand: points that belong together, points that do not, known labels."""
