@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from hilander.arrays.rows import FloatArray, IntArray
-from hilander.embeddings.labels import encode_known
+from hilander.embeddings.partial_labels import encode_known, encode_partly
 from hilander.embeddings.points import is_single_row, read_points
 from hilander.embeddings.validation import has_names
 from hilander.graph.knn_graph import KnnGraph
@@ -21,18 +21,19 @@ from hilander.hierarchy.work import Work
 from hilander.metrics.scores import bcubed_f
 from hilander.training.fitted import FittedParts
 from hilander.training.parameters import NOT_GIVEN
+from hilander.training.stored_parts import StoredParts
 
 if TYPE_CHECKING:
+    from hilander.hierarchy.constraints.constraints import Constraints
     from hilander.hierarchy.decoding.decode import Decoder
     from hilander.hierarchy.membership import Membership
     from hilander.linkage.evidence.training import EvidenceLearning
     from hilander.linkage.paper.settings import Encoder, Features
     from hilander.linkage.paper.training import LearningSettings
     from hilander.training.inference import RunSettings
-    from hilander.training.model_folder import ModelFolder
 
 
-class HiLander(FittedParts, BaseEstimator):  # type: ignore[misc]
+class HiLander(StoredParts, FittedParts, BaseEstimator):  # type: ignore[misc]
     """Learn from labelled embeddings how to cluster, then cluster embeddings of new identities.
 
     Parameters
@@ -160,7 +161,16 @@ class HiLander(FittedParts, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
         self.adviser = adviser
 
-    def fit(self, X: Any, y: Any = None, *, checkpoint: str | Path | None = None) -> HiLander:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        checkpoint: str | Path | None = None,
+        constraints: Constraints | None = None,
+        must_link: Any = (),
+        cannot_link: Any = (),
+    ) -> HiLander:
         """Learn to cluster.
 
         Parameters
@@ -168,31 +178,47 @@ class HiLander(FittedParts, BaseEstimator):  # type: ignore[misc]
         X : array-like of shape (n_samples, n_features)
             Embeddings of labelled identities.
         y : array-like of shape (n_samples,)
-            Their identities: ints or strings. If all others are ints from 0 on, -1 means unknown:
-            such points are left out with a warning. Without labels, use `pretrained`.
+            Their identities: ints or strings. Empty text, NaN and None mean unknown, and so does -1
+            if no other label is negative: such points are left out with a warning. Without labels,
+            use `pretrained`; a pretrained model without `y` clusters X and learns nothing.
         checkpoint : path of a folder, optional
             Stores the state after each epoch. The same call after an interruption continues from
             it and ends with the same weights.
+        constraints, must_link, cannot_link
+            As for `cluster`. A point of unknown identity that is linked to a known one has its
+            label, and `hierarchy_` keeps them.
 
         Returns
         -------
         self : HiLander
         """
+        from hilander.hierarchy.constraints.given import combine_given, spread_labels
         from hilander.training.inference import walk_points
         from hilander.training.train import train_model
 
         points = read_points(X)
-        labels, known = encode_known(y, len(points))
-        model = train_model(
-            self, points[known], labels, checkpoint=checkpoint, verbose=self.verbose
-        )
+        given = combine_given(points, constraints, must_link, cannot_link)
+        if y is None and self._is_pretrained:
+            model = self.model_
+        else:
+            if given is not None:
+                y = spread_labels(encode_partly(y, len(points))[0], given)
+            labels, known = encode_known(y, len(points))
+            model = train_model(
+                self, points[known], labels, checkpoint=checkpoint, verbose=self.verbose
+            )
+            self._is_pretrained = False
+            if self.verbose:
+                print(f"hilander: {model.describe()}")
         # Nothing below fails, so that a fit that fails leaves an earlier one as it was.
-        self._check_columns(X, points, reset=True)
+        if not self._is_pretrained:
+            self._check_columns(X, points, reset=True)
         self.model_ = model
-        if self.verbose:
-            print(f"hilander: {model.describe()}")
-        steps = walk_points(model, points, replace(self.run_settings(), verbose=False))
-        self.hierarchy_ = Hierarchy.of_steps(steps)
+        settings = replace(self.run_settings(), verbose=False)
+        self.hierarchy_ = Hierarchy.of_steps(
+            walk_points(model, points, settings, constraints=given)
+        )
+        self.hierarchy_.constraints = given
         self.labels_ = self.hierarchy_.labels(-1)
         return self
 
@@ -205,6 +231,11 @@ class HiLander(FittedParts, BaseEstimator):  # type: ignore[misc]
         decoder: Decoder | None = None,
         graph: KnnGraph | None = None,
         memory: str | int | None = None,
+        constraints: Constraints | None = None,
+        must_link: Any = (),
+        cannot_link: Any = (),
+        known_labels: Any = None,
+        ids: Any = None,
     ) -> Hierarchy:
         """Cluster embeddings into a hierarchy.
 
@@ -219,21 +250,33 @@ class HiLander(FittedParts, BaseEstimator):  # type: ignore[misc]
             `preparation_.apply(X)`, because the model may centre and map embeddings.
         memory : str or int, optional
             Most memory to use, such as "4GB"; the error names an amount that is enough.
+        constraints : Constraints, optional
+            What is known, as `hilander.hierarchy.constraints.building.build_constraints` makes it.
+        must_link, cannot_link : sequence of pairs, optional
+            Points of one identity, and of two; row numbers, or `ids`. They hold at every level.
+        known_labels : array-like of shape (n_samples,), optional
+            Known identities of some points, which hold too; unknown ones as for `fit`.
+        ids : array-like of shape (n_samples,), optional
+            Names of the points in the pairs.
 
         Returns
         -------
         hierarchy : Hierarchy of n_samples points
         """
+        from hilander.hierarchy.constraints.given import combine_given
+
         self._check_fitted()
         if is_single_row(X):
             self._read_rows(X)
             return Hierarchy.of_one_cluster(1)
+        given = combine_given(X, constraints, must_link, cannot_link, known_labels, ids)
+        asked: dict[str, Any] = {"k": k, "p_tau": p_tau, "decoder": decoder, "graph": graph}
         work = Work()
-        steps = self.walk(
-            X, k=k, p_tau=p_tau, decoder=decoder, graph=graph, memory=memory, work=work
-        )
+        steps = self.walk(X, **asked, memory=memory, work=work, constraints=given)
         as_released, keep = self.rules_.as_released, memory is None
-        return Hierarchy.of_steps(steps, keep_last=as_released, keep_graph=keep, work=work)
+        found = Hierarchy.of_steps(steps, keep_last=as_released, keep_graph=keep, work=work)
+        found.constraints = given
+        return found
 
     def assign(self, X: Any, hierarchy: Hierarchy, top: int = 5) -> Membership:
         """The most probable clusters of embeddings that are not in a hierarchy, row by row.
@@ -268,12 +311,13 @@ class HiLander(FittedParts, BaseEstimator):  # type: ignore[misc]
         graph: KnnGraph | None = None,
         memory: str | int | None = None,
         work: Work | None = None,
+        constraints: Constraints | None = None,
     ) -> Iterator[LevelStep]:
         """Cluster embeddings level by level, with the graph and the scores of each level.
 
         Parameters
         ----------
-        X, k, p_tau, decoder, graph, memory
+        X, k, p_tau, decoder, graph, memory, constraints
             As for `cluster`.
         early_stop : bool, optional
             In place of the trained model's.
@@ -292,7 +336,9 @@ class HiLander(FittedParts, BaseEstimator):  # type: ignore[misc]
         self._check_columns(X, points, reset=False)
         asked = {"k": k, "p_tau": p_tau, "early_stop": early_stop, "decoder": decoder}
         settings = self.run_settings(asked, memory)
-        return walk_points(self.model_, points, settings, graph=graph, work=work)
+        return walk_points(
+            self.model_, points, settings, graph=graph, work=work, constraints=constraints
+        )
 
     def run_settings(
         self, asked: Mapping[str, Any] | None = None, memory: str | int | None = None
@@ -315,7 +361,10 @@ class HiLander(FittedParts, BaseEstimator):  # type: ignore[misc]
         return self.cluster(X).labels(-1)
 
     def fit_predict(self, X: Any, y: Any = None) -> IntArray:
-        """Learn from labelled embeddings and return the clusters that the model finds in them."""
+        """Learn from labelled embeddings and return the clusters that the model finds in them.
+
+        A pretrained model takes no `y`: it clusters X.
+        """
         return self.fit(X, y).labels_
 
     def score(self, X: Any, y: Any) -> float:
@@ -332,59 +381,6 @@ class HiLander(FittedParts, BaseEstimator):  # type: ignore[misc]
         stored = ModelFolder(self.model_, self.get_params(deep=False))
         return write_model_folder(stored, Path(folder), version("hilander"))
 
-    @classmethod
-    def load(cls, folder: str | Path, *, device: str = "auto") -> HiLander:
-        """Read a model that `save` wrote; `device` is where it will run."""
-        from hilander.training.model_folder import read_model_folder
-
-        return cls._from_folder(read_model_folder(Path(folder)), device)
-
-    @classmethod
-    def pretrained(cls, *, device: str = "auto") -> HiLander:
-        """The pretrained model, which clusters the output of any embedder without labels.
-
-        Its card is `docs/results/model-card.md`. If you have labels, `fit` does better.
-        """
-        from hilander.linkage.storage import PRETRAINED
-
-        return cls.load(PRETRAINED, device=device)
-
-    @classmethod
-    def from_reference(
-        cls,
-        path: str | Path,
-        *,
-        k_reference: int = 10,
-        p_tau: float = 0.5,
-        features: Features = "concat",
-        early_stop: bool = False,
-        device: str = "auto",
-    ) -> HiLander:
-        """Import weights of the authors' released code, and decode as that code does.
-
-        Parameters
-        ----------
-        path : path of a `.pth` file
-        k_reference, p_tau : int, float
-            The reference's `knn_k`, which counts the node itself, and its `tau`.
-        features : {"concat", "identity"}
-            "concat" if the reference ran with its cluster features.
-        early_stop, device
-            As for `HiLander`.
-        """
-        from hilander.training.model_folder import import_reference
-
-        stored = import_reference(Path(path), features, k_reference, p_tau, early_stop=early_stop)
-        return cls._from_folder(stored, device)
-
-    @classmethod
-    def _from_folder(cls, stored: ModelFolder, device: str) -> HiLander:
-        estimator = cls(**stored.parameters | {"device": device})
-        estimator.model_ = stored.model
-        if stored.model.n_features is not None:
-            estimator.n_features_in_ = stored.model.n_features
-        return estimator
-
     def _read_rows(self, X: Any) -> FloatArray:
         return read_points(X, getattr(self, "n_features_in_", None), fewest=1)
 
@@ -396,5 +392,6 @@ class HiLander(FittedParts, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
+        tags.estimator_type = "clusterer" if self._is_pretrained else None
+        tags.target_tags.required = not self._is_pretrained
         return tags

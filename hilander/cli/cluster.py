@@ -20,6 +20,7 @@ from hilander.cli.inputs import (
     read_input,
     whole,
 )
+from hilander.cli.known import add_known_options, read_known
 from hilander.cli.run_details import (
     describe_counts,
     describe_p_tau,
@@ -37,6 +38,7 @@ from hilander.io.writing import check_output_folder
 
 if TYPE_CHECKING:
     from hilander.estimator import HiLander
+    from hilander.hierarchy.constraints.constraints import Constraints
     from hilander.hierarchy.hierarchy import Hierarchy
     from hilander.hierarchy.run_log import RunLog
 
@@ -65,6 +67,7 @@ def add_parser(subparsers: Any) -> None:
         "-o", "--output", metavar="RUN", type=Path, required=True, help="run folder to write"
     )
     _add_settings(parser)
+    add_known_options(parser)
     parser.add_argument(
         "--format",
         choices=("parquet", "csv"),
@@ -147,7 +150,10 @@ def cluster_and_write(args: argparse.Namespace) -> None:
     log.note("load_model")
     file = read_input(args)
     log.note("read")
-    hierarchy = cluster_file(model, file, args, log)
+    constraints, known = read_known(args, file)
+    if not args.quiet:
+        print(*known, sep="\n", end="\n" * bool(known))
+    hierarchy = cluster_file(model, file, args, log, constraints)
     settings = collect_settings(model, args, log)
     graph = () if log.first is None else (log.first.graph.neighbours, log.first.scores.linkage)
     carried = carry_ids(args.output, hierarchy, file.ids, asked_settings(args), model.whiten, graph)
@@ -198,7 +204,11 @@ def load_model(args: argparse.Namespace) -> HiLander:
 
 
 def cluster_file(
-    model: HiLander, file: EmbeddingFile, args: argparse.Namespace, log: RunLog
+    model: HiLander,
+    file: EmbeddingFile,
+    args: argparse.Namespace,
+    log: RunLog,
+    constraints: Constraints | None,
 ) -> Hierarchy:
     """Group the embeddings of a file. A long run prints an estimate and keeps its work."""
     from hilander.cli.kept_work import leave_work, start_work
@@ -208,10 +218,13 @@ def cluster_file(
     asked = asked_settings(args)
     try:
         graph = None if args.graph is None else KnnGraph.load(args.graph)
-        log.work = start_work(model, file, args, asked, graph)
-        steps = model.walk(file.features, graph=graph, memory=args.memory, work=log.work, **asked)
+        log.work = start_work(model, file, args, asked, graph, constraints)
+        options = {"graph": graph, "memory": args.memory, "constraints": constraints} | asked
+        steps = model.walk(file.features, work=log.work, **options)
         log.note("prepare")
-        return Hierarchy.of_steps(log.watch(steps), keep_last=model.rules_.as_released)
+        hierarchy = Hierarchy.of_steps(log.watch(steps), keep_last=model.rules_.as_released)
+        hierarchy.constraints = constraints
+        return hierarchy
     except BaseException as error:
         leave_work(log.work, stopped=isinstance(error, KeyboardInterrupt))
         raise

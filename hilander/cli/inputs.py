@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +42,18 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 
 
 def add_labels(parser: argparse.ArgumentParser, help: str, *, required: bool = False) -> None:
-    """Add --labels and --labels-column; `help` describes the first."""
+    """Add --labels, --labels-column and --label-id-column; `help` describes the first."""
     parser.add_argument("--labels", metavar="LABELS", type=Path, required=required, help=help)
     parser.add_argument(
         "--labels-column",
         metavar="NAME",
         help="column or array of the labels (default: label or labels)",
+    )
+    parser.add_argument(
+        "--label-id-column",
+        metavar="NAME",
+        help="column or array of the ids in LABELS (default: id, or else the one that holds the "
+        "ids of the embeddings)",
     )
 
 
@@ -122,6 +129,11 @@ def read_input(args: argparse.Namespace, labels: str | None = None) -> Embedding
             "name another with --id-column"
         )
     return file
+
+
+def tell(line: str) -> None:
+    """Print a line that is not the result of a command, such as how labels were matched."""
+    print(f"hilander: {line}", file=sys.stderr)
 
 
 def find_model(name: str) -> Path:

@@ -23,6 +23,7 @@ from hilander.io.files import EmbeddingFile
 if TYPE_CHECKING:
     from hilander.estimator import HiLander
     from hilander.graph.knn_graph import KnnGraph
+    from hilander.hierarchy.constraints.constraints import Constraints
     from hilander.training.inference import RunPlan
 
 
@@ -38,6 +39,7 @@ def start_work(
     args: argparse.Namespace,
     asked: Mapping[str, Any],
     graph: KnnGraph | None,
+    constraints: Constraints | None = None,
 ) -> Work:
     """Plan a long run, print its estimate and open its work folder. A short run keeps nothing.
 
@@ -50,6 +52,7 @@ def start_work(
         Settings in place of the model's own.
     graph : KnnGraph, optional
         The user's own graph.
+    constraints : Constraints, optional
     """
     from hilander.training.inference import plan_run
 
@@ -62,13 +65,18 @@ def start_work(
         print(budget.describe_estimate(plan.load, plan.memory), flush=True)
     if not is_long and plan.memory.store != "mapped":
         return Work()
-    return open_work(args, file, plan)
+    return open_work(args, file, plan, constraints)
 
 
-def open_work(args: argparse.Namespace, file: EmbeddingFile, plan: RunPlan) -> KeptWork:
+def open_work(
+    args: argparse.Namespace,
+    file: EmbeddingFile,
+    plan: RunPlan,
+    constraints: Constraints | None = None,
+) -> KeptWork:
     """Open the work folder of a run, and print whether the run resumes from it."""
     folder = work_folder(args.output)
-    work = KeptWork(folder, take_fingerprint(args, file, plan))
+    work = KeptWork(folder, take_fingerprint(args, file, plan, constraints))
     if args.quiet:
         return work
     if work.is_continued:
@@ -107,7 +115,10 @@ def remove_work(work: Work) -> None:
 
 
 def take_fingerprint(
-    args: argparse.Namespace, file: EmbeddingFile, plan: RunPlan
+    args: argparse.Namespace,
+    file: EmbeddingFile,
+    plan: RunPlan,
+    constraints: Constraints | None = None,
 ) -> dict[str, Any]:
     """Everything that must be equal for kept work to belong to this run."""
     model = {
@@ -126,6 +137,7 @@ def take_fingerprint(
         "device": args.device,
         "whiten": args.whiten,
         "canonical_order": canonical_order.in_use,
+        "constraints": None if constraints is None else constraints.digest(),
     }
 
 

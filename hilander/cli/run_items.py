@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hilander.cli.inputs import add_labels, add_run_folder
+from hilander.cli.inputs import add_labels, add_run_folder, tell
 
 if TYPE_CHECKING:
     from hilander.explorer.run.run_folder import Attachments
@@ -48,6 +48,11 @@ def read_attachments(args: argparse.Namespace) -> Attachments:
     if args.labels is not None:
         n_points = Hierarchy.load(args.folder).n_points
         labels = read_labels(
-            args.labels, column=args.labels_column, n_rows=n_points, ids=read_run_ids(args.folder)
+            args.labels,
+            column=args.labels_column,
+            n_rows=n_points,
+            ids=read_run_ids(args.folder),
+            id_column=args.label_id_column,
+            tell=tell,
         )
     return Attachments(labels, args.thumbs, args.images_dir)

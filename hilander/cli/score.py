@@ -11,8 +11,8 @@ from typing import Any
 import numpy.typing as npt
 
 from hilander.arrays.rows import BoolArray, IntArray
-from hilander.cli.inputs import add_labels, add_run_folder
-from hilander.embeddings.labels import encode_labels, has_unknown
+from hilander.cli.inputs import add_labels, add_run_folder, tell
+from hilander.embeddings.partial_labels import count_unknown, encode_partly
 from hilander.errors import LabelError, SettingError
 from hilander.io.files import read_labels
 from hilander.io.schemas import RunDetails
@@ -26,7 +26,7 @@ def add_parser(subparsers: Any) -> None:
         "score",
         help="compare the clusters of a run with the true identities",
         description="Compare the clusters of a run with the true identities: pairwise F, BCubed F, "
-        "NMI and other scores. Points whose label is -1 (unknown) are left out.",
+        "NMI and other scores. Points whose label is unknown (-1 or empty) are left out.",
         allow_abbrev=False,
     )
     add_run_folder(parser)
@@ -56,7 +56,14 @@ def run(args: argparse.Namespace) -> int:
 
     hierarchy = Hierarchy.load(args.folder)
     ids = read_run_ids(args.folder)
-    labels = read_labels(args.labels, column=args.labels_column, n_rows=hierarchy.n_points, ids=ids)
+    labels = read_labels(
+        args.labels,
+        column=args.labels_column,
+        n_rows=hierarchy.n_points,
+        ids=ids,
+        id_column=args.label_id_column,
+        tell=tell,
+    )
     labels, known = drop_unknown(labels)
     levels = range(hierarchy.n_levels) if args.all_levels else (args.level,)
     scores = {
@@ -80,7 +87,7 @@ def name_level(level: int) -> str:
 
 
 def drop_unknown(labels: npt.NDArray[Any]) -> tuple[IntArray, BoolArray | slice]:
-    """Leave out points whose label is -1, where that means unknown.
+    """Leave out points whose label is unknown: empty, or -1 where that means unknown.
 
     Parameters
     ----------
@@ -93,20 +100,16 @@ def drop_unknown(labels: npt.NDArray[Any]) -> tuple[IntArray, BoolArray | slice]
     known : ndarray of shape (n_points,), bool, or a slice of all
         Which points are left.
     """
-    codes, classes = encode_labels(labels, len(labels))
-    if not has_unknown(classes):
+    codes, what = encode_partly(labels, len(labels))
+    if not what:
         return codes, slice(None)
-    if len(classes) == 1:
+    known = codes >= 0
+    if not known.any():
         raise LabelError(
-            f"all {len(codes):,} labels are -1, which means unknown: there is nothing to score by; "
-            "check the labels or, if -1 is an identity, give it another label"
+            f"all {len(codes):,} labels are {what}, which means unknown: there is nothing to score "
+            "by; check the labels or, if -1 is an identity, give it another label"
         )
-    known = codes > 0
-    warnings.warn(
-        f"{int((~known).sum()):,} of {len(codes):,} labels are -1, which means unknown: those "
-        "points are not scored. If -1 is an identity, give it another label.",
-        stacklevel=2,
-    )
+    warnings.warn(f"{count_unknown(codes, what)}: those points are not scored.", stacklevel=2)
     return codes[known], known
 
 

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hilander.cli.inputs import add_device, add_input, add_labels, add_wait, read_input
+from hilander.cli.inputs import add_device, add_input, add_labels, add_wait, read_input, tell
+from hilander.cli.known import add_pairs, add_review, read_training_knowledge
 from hilander.cli.old_names import add_old_options
 from hilander.cli.train_checkpoint import CheckpointFolder
 from hilander.cli.train_options import (
@@ -44,6 +45,13 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "-o", "--output", metavar="MODEL", type=Path, required=True, help="model folder to write"
     )
+    group = parser.add_argument_group("what people know")
+    add_pairs(group)
+    add_review(
+        group,
+        "its answers are training evidence; without labels, the corrected clusters that they "
+        "concern are the identities",
+    )
     add_inference_options(parser.add_argument_group("clustering"))
     add_preparation_options(parser.add_argument_group("preparation of the embeddings"))
     add_network_options(parser.add_argument_group("network"))
@@ -66,12 +74,15 @@ def run(args: argparse.Namespace) -> int:
 def train_and_write(model: HiLander, args: argparse.Namespace) -> None:
     """Read the input, train, write the model folder and print what was done."""
     file = read_input(args, labels=None if args.labels else args.labels_column)
-    labels = find_labels(args, file)
+    labels, constraints, known = read_training_knowledge(args, file, find_labels(args, file))
     checkpoint = CheckpointFolder(args.output)
     if checkpoint.has_epochs and not args.quiet:
         print(f"resuming from {checkpoint.path}, if it has the same data and settings")
     try:
-        model.fit(file.features, labels, checkpoint=checkpoint.create())
+        if not args.quiet:
+            print(*known, sep="\n", end="\n" * bool(known))
+        folder = checkpoint.create()
+        model.fit(file.features, labels, checkpoint=folder, constraints=constraints)
         model.save(args.output)
     except KeyboardInterrupt as stop:
         message = describe_stop(checkpoint)
@@ -90,8 +101,15 @@ def find_labels(args: argparse.Namespace, file: EmbeddingFile) -> Any:
     """The labels in the file of --labels, or else those in the file of the embeddings."""
     if args.labels is not None:
         n_rows = len(file.features)
-        return read_labels(args.labels, column=args.labels_column, n_rows=n_rows, ids=file.ids)
-    if file.labels is None:
+        return read_labels(
+            args.labels,
+            column=args.labels_column,
+            n_rows=n_rows,
+            ids=file.ids,
+            id_column=args.label_id_column,
+            tell=None if args.quiet else tell,
+        )
+    if file.labels is None and not (args.review or args.pairs):
         raise LabelError(
             f"{file.source} holds no labels, expected one for each embedding; name their file "
             "with --labels, or their column with --labels-column"

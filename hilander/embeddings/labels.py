@@ -1,13 +1,12 @@
 """Encode identity labels of any type as integers from 0."""
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hilander.arrays.rows import BoolArray, IntArray
+from hilander.arrays.rows import IntArray
 from hilander.errors import LabelError
 
 
@@ -36,7 +35,7 @@ def encode_labels(y: Any, n_rows: int | None = None) -> tuple[IntArray, npt.NDAr
         For a missing label, a fraction, another number of labels than embeddings, or labels
         that are not one column.
     """
-    labels = _as_column(y)
+    labels = as_label_column(y)
     if n_rows is not None and len(labels) != n_rows:
         raise LabelError(
             f"got {len(labels)} labels for {n_rows} embeddings, expected one each; "
@@ -57,58 +56,6 @@ def encode_labels(y: Any, n_rows: int | None = None) -> tuple[IntArray, npt.NDAr
         )
     classes, codes = np.unique(labels, return_inverse=True)
     return codes.astype(np.int64, copy=False), classes
-
-
-def encode_known(y: Any, n_rows: int) -> tuple[IntArray, BoolArray | slice]:
-    """Number the identities of the embeddings whose identity is known.
-
-    In scikit-learn a label of -1 means unknown. It does here too if no other label is negative; a
-    warning gives the number of such labels. With other negative labels, and as the text "-1", it
-    is an identity.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_rows,)
-        As for `encode_labels`.
-    n_rows : int
-
-    Returns
-    -------
-    codes : ndarray of shape (n_known,), int64, from 0 without a gap
-    known : ndarray of shape (n_rows,), bool, or a slice of all rows
-        Which embeddings the codes belong to.
-
-    Raises
-    ------
-    LabelError
-        As for `encode_labels`, and when fewer than two identities remain without -1.
-    """
-    codes, classes = encode_labels(y, n_rows)
-    if not has_unknown(classes):
-        return codes, slice(None)
-    known = codes > 0
-    if len(classes) < 3:
-        raise LabelError(_too_few_known(n_rows, int(known.sum()), classes))
-    warnings.warn(
-        f"{n_rows - int(known.sum()):,} of {n_rows:,} labels are -1, which means unknown: those "
-        "embeddings are clustered, but not trained on. If -1 is an identity, give it another "
-        "label.",
-        stacklevel=3,
-    )
-    return codes[known] - 1, known
-
-
-def has_unknown(classes: npt.NDArray[Any]) -> bool:
-    """Whether -1 means unknown: it is the only negative one of the sorted classes."""
-    return bool(classes.dtype.kind == "i" and classes[0] == -1)
-
-
-def _too_few_known(n_rows: int, n_known: int, classes: npt.NDArray[Any]) -> str:
-    others = f", and the other {n_known:,} name one identity only, {classes[-1]}" if n_known else ""
-    return (
-        f"{n_rows - n_known:,} of {n_rows:,} labels are -1, which means unknown{others}; need at "
-        "least 2 identities: label points of others or, if -1 is an identity, give it another label"
-    )
 
 
 def check_trainable(labels: npt.NDArray[Any]) -> None:
@@ -138,7 +85,7 @@ def check_trainable(labels: npt.NDArray[Any]) -> None:
         )
 
 
-def _as_column(y: Any) -> npt.NDArray[Any]:
+def as_label_column(y: Any) -> npt.NDArray[Any]:
     """Labels as a one-dimensional array, of dtype object if their types may differ."""
     if y is None:
         raise LabelError(

@@ -4,7 +4,7 @@ import csv
 import difflib
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from hilander.errors import FileFormatError, LabelError, MissingFileError, OutputError
-from hilander.io.label_files import ID_COLUMNS, LABEL_COLUMNS, join_by_id, read_text_labels
-from hilander.io.parquet import read_parquet_column, read_parquet_vectors
+from hilander.io.label_files import (
+    ID_COLUMNS,
+    LABEL_COLUMNS,
+    find_id_column,
+    join_by_id,
+    read_text_labels,
+)
+from hilander.io.numpy_files import load_npy, load_npz
+from hilander.io.parquet import read_parquet_column, read_parquet_ids, read_parquet_vectors
 from hilander.io.pickles import read_pickle_arrays
 from hilander.io.wide_tables import read_text_table
 from hilander.io.writing import write_atomically
@@ -26,6 +33,7 @@ LABEL_SUFFIXES = (".npy", ".npz", ".parquet", ".pkl", ".pickle", ".csv", ".tsv",
 TABLE_SUFFIXES = (".parquet", ".csv")
 _FEATURE_KEYS = ("features", "embeddings", "X")
 _LABEL_KEYS = ("labels", "label", "y")
+_TABLE_LABELS = (*LABEL_COLUMNS, "cluster")  # the explorer exports corrected labels as cluster
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,13 +119,13 @@ def _read_embeddings(
         return EmbeddingFile(
             read_parquet_vectors(source, features, (ids, labels)),
             read_parquet_column(source, ids, ("id",)),
-            read_parquet_column(source, labels, LABEL_COLUMNS),
+            read_parquet_column(source, labels, LABEL_COLUMNS, may_be_null=True),
             source,
         )
     if suffix in (".csv", ".tsv"):
         return EmbeddingFile(*read_text_table(source, features, ids, labels), source)
     if suffix == ".npz":
-        arrays = _load_npz(source)
+        arrays = load_npz(source)
         return EmbeddingFile(
             _pick_features(source, arrays, features),
             _pick(source, arrays, ids, ID_COLUMNS),
@@ -130,7 +138,7 @@ def _read_embeddings(
             ".npz, .parquet or .csv"
         )
     if suffix == ".npy":
-        return EmbeddingFile(_load_npy(source), None, None, source)
+        return EmbeddingFile(load_npy(source), None, None, source)
     found, found_labels = read_pickle_arrays(source)
     return EmbeddingFile(found, None, found_labels, source)
 
@@ -158,6 +166,9 @@ def read_labels(
     column: str | None = None,
     n_rows: int | None = None,
     ids: AnyArray | None = None,
+    id_column: str | None = None,
+    may_miss: bool = False,
+    tell: Callable[[str], None] | None = None,
 ) -> AnyArray:
     """Read one label for each embedding.
 
@@ -171,7 +182,14 @@ def read_labels(
     n_rows : int, optional
         Number of embeddings.
     ids : ndarray of shape (n_rows,), optional
-        Ids of the embeddings. If the file has ids too, labels are matched by id, else by order.
+        Ids of the embeddings. If the file has them too, in the column ``id`` or another one that
+        holds all of them, labels are matched by id, else by order.
+    id_column : str, optional
+        Name of the array or column of ids in the file.
+    may_miss : bool
+        Whether an id may have no label; it gets None.
+    tell : callable, optional
+        Is given one line that says how labels were matched.
 
     Returns
     -------
@@ -187,7 +205,12 @@ def read_labels(
     """
     source = _existing(path, LABEL_SUFFIXES)
     n_rows = len(ids) if ids is not None and n_rows is None else n_rows
-    labels, own_ids = _labels_and_ids(source, column, n_rows, has_ids=ids is not None)
+    if id_column is not None and ids is None:
+        raise LabelError(
+            f"{source}: ids were named ({id_column!r}), but the embeddings have none to match them "
+            "with; name theirs with --id-column"
+        )
+    labels, own_ids, name = _labels_and_ids(source, column, n_rows, ids, id_column)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
@@ -195,13 +218,17 @@ def read_labels(
             f"{source} holds labels of shape {labels.shape}, expected one column; "
             "name the array of labels"
         )
+    tell = tell or (lambda _: None)
     if ids is not None and own_ids is not None:
-        return join_by_id(source, labels, own_ids, ids)
+        tell(f"labels matched by id{f' (column {name} of {source.name})' if name else ''}")
+        return join_by_id(source, labels, own_ids, ids, may_miss=may_miss)
     if n_rows is not None and len(labels) != n_rows:
         raise LabelError(
             f"{source}: got {len(labels)} labels for {n_rows} embeddings, expected one each; "
             "check that both files belong together"
         )
+    whose = source.name if ids is not None else "the input"
+    tell(f"labels matched by row order: {whose} has no ids")
     if n_rows is not None and own_ids is not None and not _are_row_numbers(own_ids):
         warnings.warn(
             f"{source} has ids, but the embeddings have none: labels are matched by order. If the "
@@ -269,28 +296,39 @@ def _write_parquet(path: Path, arrays: Mapping[str, AnyArray]) -> None:
 
 
 def _labels_and_ids(
-    source: Path, column: str | None, n_rows: int | None, *, has_ids: bool
-) -> tuple[AnyArray, AnyArray | None]:
+    source: Path,
+    column: str | None,
+    n_rows: int | None,
+    ids: AnyArray | None,
+    id_column: str | None,
+) -> tuple[AnyArray, AnyArray | None, str]:
+    """Labels, their ids if there are any, and the name of the column of these."""
     suffix = source.suffix.lower()
     if suffix in (".csv", ".tsv", ".txt"):
-        return read_text_labels(source, column, n_rows, has_ids=has_ids)
+        return read_text_labels(source, column, n_rows, ids=ids, id_column=id_column)
+    own_ids, name = None, ""
     if suffix == ".parquet":
-        labels = read_parquet_column(source, column, LABEL_COLUMNS)
-        own_ids = read_parquet_column(source, None, ("id",)) if has_ids else None
+        labels = read_parquet_column(source, column, _TABLE_LABELS, may_be_null=True)
+        if ids is not None:
+            own_ids, name = read_parquet_ids(source, id_column, ids, column)
     elif suffix == ".npz":
-        arrays = _load_npz(source)
+        arrays = load_npz(source)
         labels = _pick(source, arrays, column, _LABEL_KEYS)
-        own_ids = _pick(source, arrays, None, ID_COLUMNS)
+        own_ids, name = _pick(source, arrays, id_column, ID_COLUMNS), id_column or ""
+        if own_ids is None and ids is not None and labels is not None:
+            others = {key: one.tolist() for key, one in arrays.items() if one.shape == labels.shape}
+            name = find_id_column(others, ids) or ""
+            own_ids = arrays[name] if name else None
     elif suffix == ".npy":
-        labels, own_ids = _load_npy(source), None
+        labels = load_npy(source)
     else:
-        labels, own_ids = read_pickle_arrays(source)[1], None
+        labels = read_pickle_arrays(source)[1]
     if labels is None:
         raise FileFormatError(
             f"{source} has no labels, expected a column or array named label or labels; "
             "name it (column=… in Python, --labels-column)"
         )
-    return np.asarray(labels), own_ids
+    return np.asarray(labels), own_ids, name
 
 
 def _existing(path: str | Path, suffixes: Sequence[str]) -> Path:

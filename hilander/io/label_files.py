@@ -1,6 +1,7 @@
 """Read labels from text files, and match labels to embeddings by id."""
 
 import csv
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,13 @@ _LABEL_WORDS = (*LABEL_COLUMNS, "y", "identity", "class", "cluster")
 
 
 def read_text_labels(
-    source: Path, column: str | None, n_rows: int | None, *, has_ids: bool
-) -> tuple[AnyArray, AnyArray | None]:
+    source: Path,
+    column: str | None,
+    n_rows: int | None,
+    *,
+    ids: AnyArray | None,
+    id_column: str | None = None,
+) -> tuple[AnyArray, AnyArray | None, str]:
     """Read labels, and ids if there are any, from a ``.csv``, ``.tsv`` or ``.txt`` file.
 
     The separator is a comma, or a tab in ``.tsv``; if the first line has the names of the columns,
@@ -34,16 +40,21 @@ def read_text_labels(
         Name of the column of labels.
     n_rows : int, optional
         Number of embeddings.
-    has_ids : bool
-        Whether the embeddings have ids. If so, the columns of a file of two columns without header
-        are id and label.
+    ids : ndarray of shape (n_rows,), optional
+        Ids of the embeddings. If there are any, the columns of a file of two columns without header
+        are id and label, and a column that holds all of them has the ids.
+    id_column : str, optional
+        Name of the column of ids.
 
     Returns
     -------
     labels : ndarray of shape (n_lines,)
         int64 if all are plain whole numbers, else strings; "007" stays a string.
-    ids : ndarray of shape (n_lines,), or None
+    own_ids : ndarray of shape (n_lines,), or None
+    name : str
+        Name of the column of ids; empty if it has none.
     """
+    has_ids = ids is not None
     rows = _read_rows(source, column)
     width = len(rows[0])
     for number, row in enumerate(rows):
@@ -52,21 +63,52 @@ def read_text_labels(
                 f"{source} row {number} has {len(row)} columns where row 0 has {width}, expected "
                 "one number of columns; quote cells that hold the separator"
             )
-    header = _header(rows, column, n_rows)
+    header = _header(rows, column or id_column, n_rows)
     body = rows[1:] if header else rows
     at = _label_position(source, header, width, column, has_ids=has_ids)
     labels = [row[at].strip() for row in body]
-    if "" in labels:
-        raise LabelError(
-            f"{source}: label of row {labels.index('')} is missing, expected one in each row; "
-            "drop that row or fill it"
+    if id_column is not None:
+        ids_at: int | None = _named(source, header, id_column)
+    else:
+        ids_at = _id_position(header, width, at, has_ids=has_ids)
+    if ids_at is None and header is not None and ids is not None:
+        others = {
+            name: [row[place].strip() for row in body]
+            for place, name in enumerate(header)
+            if place != at
+        }
+        found = find_id_column(others, ids)
+        ids_at = None if found is None else header.index(found)
+    if ids_at is None:
+        return as_numbers(labels), None, ""
+    own_ids = np.array([row[ids_at].strip() for row in body])
+    return as_numbers(labels), own_ids, header[ids_at] if header is not None else ""
+
+
+def find_id_column(columns: Mapping[str, Sequence[Any]], ids: AnyArray) -> str | None:
+    """The only column that holds all ids of the embeddings; None if there is none or several.
+
+    Parameters
+    ----------
+    columns : mapping of str to sequence
+    ids : ndarray of shape (n_rows,)
+    """
+    wanted = {str(one) for one in np.asarray(ids).tolist()}
+    found = [name for name, values in columns.items() if wanted <= {str(one) for one in values}]
+    return found[0] if len(found) == 1 else None
+
+
+def _named(source: Path, header: list[str] | None, name: str) -> int:
+    if header is None or name not in header:
+        raise FileFormatError(
+            f"{source} has no column {name!r}, it has {', '.join(header or [])}; name one of these"
         )
-    ids_at = _id_position(header, width, at, has_ids=has_ids)
-    ids = None if ids_at is None else np.array([row[ids_at].strip() for row in body])
-    return as_numbers(labels), ids
+    return header.index(name)
 
 
-def join_by_id(source: Path, labels: AnyArray, own_ids: AnyArray, ids: AnyArray) -> AnyArray:
+def join_by_id(
+    source: Path, labels: AnyArray, own_ids: AnyArray, ids: AnyArray, *, may_miss: bool = False
+) -> AnyArray:
     """Sort labels into the order of the embeddings, by id.
 
     Parameters
@@ -77,6 +119,8 @@ def join_by_id(source: Path, labels: AnyArray, own_ids: AnyArray, ids: AnyArray)
         Labels and their ids. There may be more than there are embeddings.
     ids : ndarray of shape (n_samples,)
         Ids of the embeddings, compared as text, so 7 matches "7".
+    may_miss : bool
+        Whether an embedding may have no label; it gets None.
 
     Returns
     -------
@@ -102,6 +146,9 @@ def join_by_id(source: Path, labels: AnyArray, own_ids: AnyArray, ids: AnyArray)
             )
     keys = [str(key) for key in np.asarray(ids).tolist()]
     missing = [key for key in keys if key not in row_of]
+    if missing and may_miss:
+        known = np.array([*labels.tolist(), None], dtype=object)
+        return known[[row_of.get(key, -1) for key in keys]]
     if missing:
         raise LabelError(
             f"{source}: id {missing[0]} has no label ({len(missing)} of {len(keys)} ids have "
@@ -158,12 +205,7 @@ def _label_position(
     source: Path, header: list[str] | None, width: int, column: str | None, *, has_ids: bool
 ) -> int:
     if column is not None:
-        if header is None or column not in header:
-            raise FileFormatError(
-                f"{source} has no column {column!r}, it has {', '.join(header or [])}; "
-                "name one of these"
-            )
-        return header.index(column)
+        return _named(source, header, column)
     lowered = [cell.lower() for cell in header or []]
     for word in _LABEL_WORDS:
         if word in lowered:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from hilander.errors import EmbeddingError, FileFormatError
 from hilander.io.arrow import is_number_type, is_vector_type, matrix_from_arrow
 from hilander.io.hidden_names import is_utf8
+from hilander.io.label_files import find_id_column
 from hilander.io.wide_tables import fill_rows, find_numbered, show_names
 
 _FEATURE_NAMES = ("features", "embeddings", "embedding", "feature", "vector", "X")
@@ -82,7 +83,7 @@ def _read_numbered(path: Path, file: Any, names: list[str]) -> npt.NDArray[Any]:
 
 
 def read_parquet_column(
-    path: Path, name: str | None, defaults: Sequence[str]
+    path: Path, name: str | None, defaults: Sequence[str], *, may_be_null: bool = False
 ) -> npt.NDArray[Any] | None:
     """Read a column of ids or labels in its own type.
 
@@ -93,6 +94,8 @@ def read_parquet_column(
         The column; an error if the file does not have it.
     defaults : sequence of str
         Names to try if none is given.
+    may_be_null : bool
+        Whether null is a value: None, or NaN in a column of numbers.
 
     Returns
     -------
@@ -108,7 +111,7 @@ def read_parquet_column(
         if name not in names:
             raise FileFormatError(_no_column(path, name, names))
         column = file.read(columns=[name]).column(0)
-        if column.null_count:
+        if column.null_count and not may_be_null:
             row = int(np.flatnonzero(np.asarray(column.is_null()))[0])
             raise FileFormatError(
                 f"{path} column {name!r} row {row} is null ({column.null_count} such rows), "
@@ -118,6 +121,32 @@ def read_parquet_column(
             column = column.cast(column.type.value_type)  # a dictionary type: categories of pandas
         column.validate(full=True)  # text may hold bytes that are not UTF-8
         return np.asarray(column.to_numpy())
+
+
+def read_parquet_ids(
+    path: Path, name: str | None, ids: npt.NDArray[Any], labels: str | None
+) -> tuple[npt.NDArray[Any] | None, str]:
+    """The ids of a file of labels, and the name of their column; None if it has none.
+
+    Parameters
+    ----------
+    path : Path
+    name : str, optional
+        The column; by default ``id``, or else the only one that holds all `ids`.
+    ids : ndarray of shape (n_rows,)
+        Ids of the embeddings.
+    labels : str, optional
+        The column of labels, which is not that of the ids.
+    """
+    found = read_parquet_column(path, name, ("id",))
+    if found is not None:
+        return found, name or "id"
+    with _open(path) as file:
+        flat = [field.name for field in file.schema_arrow if not is_vector_type(field.type)]
+        table = file.read(columns=[one for one in flat if one != labels])
+    columns = {one: table.column(one).to_pylist() for one in table.column_names}
+    fitting = find_id_column(columns, ids)
+    return (None, "") if fitting is None else (np.array(columns[fitting]), fitting)
 
 
 @contextlib.contextmanager

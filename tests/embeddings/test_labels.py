@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 import torch
 
-from hilander.embeddings.labels import check_trainable, encode_known, encode_labels
+from hilander.embeddings.labels import check_trainable, encode_labels
 from hilander.errors import LabelError
 
 VALUES = [3, 1, 3, 2, 1]
@@ -111,44 +111,3 @@ def test_identities_of_one_embedding_each_cannot_be_trained_on():
 
 def test_two_identities_with_one_pair_can_be_trained_on():
     check_trainable(np.array([0, 0, 1]))
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [[-1, 7, 0, -1, 7], np.array([-1.0, 7, 0, -1, 7]), pd.Series([-1, 7, 0, -1, 7], dtype="Int64")],
-)
-def test_labels_of_minus_one_are_unknown(labels):
-    with pytest.warns(UserWarning, match="2 of 5 labels are -1, which means unknown"):
-        codes, known = encode_known(labels, 5)
-    assert codes.tolist() == [1, 0, 1]
-    assert known.tolist() == [False, True, True, False, True]
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        [0, 1, 2, 1],
-        [-1, -2, 5, 6],
-        [-1, -2, -2, -1],
-        [-2, 5, 6, 5],
-        ["-1", "0", "1", "1"],
-        [-1, "a", "b", "b"],
-    ],
-)
-def test_other_labels_are_all_identities(labels):
-    codes, known = encode_known(labels, 4)
-    assert codes.tolist() == encode_labels(labels)[0].tolist()
-    assert known == slice(None)
-
-
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        ([-1, 7, 7, -1, -1], "3 of 5 labels are -1, which means unknown, and the other 2 name one"),
-        ([-1.0, 0, 0, 0, 0], "1 of 5 labels are -1.*one identity only, 0; need at least 2"),
-        ([-1] * 5, "5 of 5 labels are -1, which means unknown; need at least 2 identities"),
-    ],
-)
-def test_unknown_points_are_not_a_second_identity(labels, message):
-    with pytest.raises(LabelError, match=f"{message}.*if -1 is an identity, give it another"):
-        encode_known(labels, 5)

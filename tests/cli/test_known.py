@@ -1,0 +1,202 @@
+"""What is known beforehand, on the command line; reviews are honoured and taught."""
+
+import csv
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from hilander import Hierarchy
+from hilander.cli.main import main
+from hilander.explorer.review_log.store import REVIEW_FILE, Base, ReviewStore, state_folder
+from hilander.synthetic.identities import make_identities
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A file of embeddings with ids, tracks and photos, and the run of it."""
+    folder = tmp_path_factory.mktemp("known")
+    X, y = make_identities(n_identities=16, size=8, dim=16, spread=0.35, seed=0)
+    n = len(X)
+    ids = [f"face {row}" for row in range(n)]
+    photo = ["" if row % 2 else f"photo {row // 8}" for row in range(n)]
+    table = {"id": ids, "features": list(X), "photo": photo, "label": y}
+    pyarrow.parquet.write_table(pa.table(table), folder / "faces.parquet")
+    assert main(["cluster", str(folder / "faces.parquet"), "-o", str(folder / "free")]) == 0
+    return folder, ids, Hierarchy.load(folder / "free").labels()
+
+
+def cluster(folder, name, *options):
+    command = ["cluster", str(folder / "faces.parquet"), "-o", str(folder / name), *options]
+    assert main([str(one) for one in command]) == 0
+    return Hierarchy.load(folder / name)
+
+
+def write_pairs(path, pairs, header=("id_a", "id_b")):
+    with open(path, "w", newline="") as stream:
+        csv.writer(stream).writerows([header, *pairs])
+    return path
+
+
+def against(labels):
+    """Two points of one cluster, and one of another."""
+    first, second = np.flatnonzero(labels == labels[0])[:2]
+    return int(first), int(second), int(np.flatnonzero(labels != labels[0])[0])
+
+
+def test_pairs_columns_and_labels_hold(files, tmp_path, capsys):
+    folder, ids, free = files
+    a, b, c = against(free)
+    together = write_pairs(tmp_path / "together.csv", [(ids[a], ids[c])])
+    apart = write_pairs(tmp_path / "apart.csv", [(ids[a], ids[b])])
+    known = write_pairs(tmp_path / "known.csv", [(ids[3], "x"), (ids[90], "x")], ("id", "label"))
+    found = cluster(
+        folder, "bound", "--together", together, "--apart", apart, "--apart-column", "photo",
+        "--known-labels", known,
+    )  # fmt: skip
+    labels = found.labels()
+    assert labels[a] == labels[c] != labels[b]
+    assert labels[3] == labels[90]
+    photo = np.arange(0, len(ids), 2) // 8
+    for one in np.unique(photo):
+        members = labels[::2][photo == one]
+        assert len(np.unique(members)) == len(members)
+    assert found.constraints.count_broken(labels) == {"together": 0, "apart": 0}
+    printed = capsys.readouterr().out
+    assert "pairs: 1 together, 1 apart" in printed
+    assert "16 groups apart, 2 labels" in printed.replace("17 groups", "16 groups")
+
+
+def test_a_contradiction_is_refused_with_its_chain(files, tmp_path, capsys):
+    folder, ids, _ = files
+    together = write_pairs(tmp_path / "together.csv", [(ids[0], ids[1]), (ids[1], ids[2])])
+    apart = write_pairs(tmp_path / "apart.csv", [(ids[0], ids[2])])
+    command = ["cluster", folder / "faces.parquet", "-o", tmp_path / "run"]
+    options = ["--together", together, "--apart", apart]
+    assert main([str(one) for one in command + options]) == 2
+    assert "face 0 = face 1, face 1 = face 2, but face 0 ≠ face 2" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def review(run, actions):
+    """Write the review of a run, as the explorer does."""
+    hierarchy = Hierarchy.load(run)
+    table = pyarrow.parquet.read_table(run / "clusters.parquet")
+    ids = [str(one) for one in table["id"].to_pylist()]
+    store = ReviewStore(state_folder(run) / REVIEW_FILE)
+    base = Base(0, "some", hierarchy.n_clusters(), ids, hierarchy.labels())
+    number = store.add_base(base)
+    for kind, payload in actions:
+        store.append(number, kind, payload)
+    store.close()
+
+
+def test_a_run_over_a_reviewed_one_keeps_what_was_decided(files, tmp_path, capsys):
+    folder, _, free = files
+    a, b, c = against(free)
+    run = tmp_path / "run"
+    command = ["cluster", str(folder / "faces.parquet"), "-o", str(run)]
+    assert main(command) == 0
+    merge = {"groups": [int(free[a]), int(free[c])], "must": [[a, c]]}
+    split = {"group": int(free[a]), "parts": [[b]], "cannot": [[a, b]]}
+    review(run, [("split", split), ("merge", merge)])
+    assert main(command) == 0
+    labels = Hierarchy.load(run).labels()
+    assert labels[a] == labels[c] != labels[b]
+    assert f"review of {run}: 2 decisions on pairs hold" in capsys.readouterr().out
+    assert main([*command, "--no-review"]) == 0
+    np.testing.assert_array_equal(Hierarchy.load(run).labels(), free)
+    other = tmp_path / "other"
+    assert main([*command[:-1], str(other), "--review", str(run)]) == 0
+    np.testing.assert_array_equal(Hierarchy.load(other).labels(), labels)
+
+
+def test_decisions_that_were_undone_are_not_held(files, tmp_path, capsys):
+    folder, _, free = files
+    a, b, _ = against(free)
+    run = tmp_path / "run"
+    command = ["cluster", str(folder / "faces.parquet"), "-o", str(run)]
+    assert main(command) == 0
+    split = {"group": int(free[a]), "parts": [[b]], "cannot": [[a, b]]}
+    review(run, [("split", split), ("undo", {})])
+    assert main(command) == 0
+    np.testing.assert_array_equal(Hierarchy.load(run).labels(), free)
+
+
+def test_answers_are_training_evidence(files, tmp_path, monkeypatch, capsys):
+    """Without labels the corrected clusters are identities; pairs give labels to others."""
+    folder, ids, free = files
+    run = tmp_path / "run"
+    command = ["cluster", str(folder / "faces.parquet"), "-o", str(run)]
+    assert main(command) == 0
+    a, b, c = against(free)
+    merge = {"groups": [int(free[a]), int(free[c])], "must": [[a, c]]}
+    other = int(np.flatnonzero(~np.isin(free, [free[a], free[c]]))[0])
+    apart = {"cannot": [[a, other]]}
+    review(run, [("merge", merge), ("link", apart)])
+    seen = {}
+
+    def fit(self, X, y, *, checkpoint=None, constraints=None):
+        seen.update(y=np.asarray(y), constraints=constraints)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hilander.HiLander.fit", fit)
+    X = pyarrow.parquet.read_table(folder / "faces.parquet").select(["id", "features"])
+    pyarrow.parquet.write_table(X, tmp_path / "bare.parquet")
+    pairs = write_pairs(
+        tmp_path / "pairs.csv", [(ids[a], ids[b], "must")], ("id_a", "id_b", "link")
+    )
+    train = ["train", str(tmp_path / "bare.parquet"), "-o", str(tmp_path / "model")]
+    main([*train, "--review", str(run), "--pairs", str(pairs)])
+    named = np.isin(free, [free[a], free[c], free[other]])
+    np.testing.assert_array_equal(seen["y"] >= 0, named)
+    assert seen["y"][a] == seen["y"][c] != seen["y"][other]
+    assert seen["constraints"].component[a] == seen["constraints"].component[b]
+    assert "identities to learn from: 2, as the answers name them" in capsys.readouterr().out
+
+
+def test_a_run_without_a_review_cannot_teach(files, tmp_path, capsys):
+    folder, _, _ = files
+    train = ["train", str(folder / "faces.parquet"), "-o", str(tmp_path / "model")]
+    assert main([*train, "--review", str(folder / "free")]) == 2
+    assert "has no review" in capsys.readouterr().err
+
+
+def test_labels_are_matched_by_the_column_that_holds_the_ids(files, tmp_path, capsys):
+    folder, ids, _ = files
+    _, y = make_identities(n_identities=16, size=8, dim=16, spread=0.35, seed=0)
+    order = np.random.default_rng(0).permutation(len(ids))
+    rows = [(ids[row], y[row]) for row in order]
+    labels = write_pairs(tmp_path / "labels.csv", rows, ("photo_name", "person"))
+    score = ["score", str(folder / "free"), "--labels", str(labels), "--labels-column", "person"]
+    assert main([*score, "--json"]) == 0
+    by_column = capsys.readouterr()
+    assert "labels matched by id (column photo_name of labels.csv)" in by_column.err
+    assert main([*score, "--json", "--label-id-column", "photo_name"]) == 0
+    assert capsys.readouterr().out == by_column.out
+    table = pa.table({"photo_name": [one for one, _ in rows], "label": [one for _, one in rows]})
+    pyarrow.parquet.write_table(table, tmp_path / "labels.parquet")
+    assert (
+        main(
+            ["score", str(folder / "free"), "--labels", str(tmp_path / "labels.parquet"), "--json"]
+        )
+        == 0
+    )
+    assert capsys.readouterr().out == by_column.out
+    np.save(tmp_path / "y.npy", y)
+    assert main([*score, str(tmp_path / "y.npy")]) == 0
+    in_order = capsys.readouterr()
+    assert in_order.out == by_column.out
+    assert "labels matched by row order: y.npy has no ids" in in_order.err
+
+
+@pytest.mark.filterwarnings("always")
+def test_empty_text_labels_are_not_scored(files, tmp_path, capsys):
+    folder, ids, _ = files
+    _, y = make_identities(n_identities=16, size=8, dim=16, spread=0.35, seed=0)
+    names = ["" if row < 4 else f"person {label}" for row, label in enumerate(y)]
+    rows = list(zip(ids, names, strict=True))
+    labels = write_pairs(tmp_path / "labels.csv", rows, ("id", "label"))
+    assert main(["score", str(folder / "free"), "--labels", str(labels)]) == 0
+    assert "4 of 128 labels are empty, NaN or None, which means unknown" in capsys.readouterr().err
