@@ -368,8 +368,10 @@ class HiLander(StoredParts, FittedParts, BaseEstimator):  # type: ignore[misc]
         return self.fit(X, y).labels_
 
     def score(self, X: Any, y: Any) -> float:
-        """BCubed F of the final partition, in [0, 1]."""
-        return bcubed_f(y, self.predict(X))
+        """BCubed F of the final partition, in [0, 1]; points of unknown identity are left out."""
+        found = self.predict(X)
+        codes = encode_partly(y, len(found))[0]
+        return bcubed_f(codes[codes >= 0], found[codes >= 0])
 
     def save(self, folder: str | Path) -> Path:
         """Write the model to a folder (safetensors and JSON), whole or not at all."""

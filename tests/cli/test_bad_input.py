@@ -101,7 +101,7 @@ def test_a_wrong_dimension_for_the_model_is_refused(model, tmp_path, refused):
     [
         (np.zeros(96, int), "one identity only"),
         (np.arange(96), "single embedding"),
-        (np.full(96, np.nan), "label of row 0 is missing"),
+        (np.full(96, np.nan), "96 of 96 labels are empty, NaN or None, which means unknown"),
     ],
 )
 def test_labels_without_pairs_of_both_kinds_are_refused(labels, words, tmp_path, refused):

@@ -177,12 +177,8 @@ def test_labels_are_matched_by_the_column_that_holds_the_ids(files, tmp_path, ca
     assert capsys.readouterr().out == by_column.out
     table = pa.table({"photo_name": [one for one, _ in rows], "label": [one for _, one in rows]})
     pyarrow.parquet.write_table(table, tmp_path / "labels.parquet")
-    assert (
-        main(
-            ["score", str(folder / "free"), "--labels", str(tmp_path / "labels.parquet"), "--json"]
-        )
-        == 0
-    )
+    score = ["score", str(folder / "free"), "--json", "--labels"]
+    assert main([*score, str(tmp_path / "labels.parquet")]) == 0
     assert capsys.readouterr().out == by_column.out
     np.save(tmp_path / "y.npy", y)
     assert main([*score, str(tmp_path / "y.npy")]) == 0
