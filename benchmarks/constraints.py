@@ -3,8 +3,8 @@
     python -m benchmarks.constraints run [--dataset NAME ...]
     python -m benchmarks.constraints render          # the table of docs/results/constraints.md
 
-The pretrained model clusters the test files with true constraints: random pairs, half of them of one
-identity, and photos with five faces of five people. Each set is also clustered without
+The pretrained model clusters the test files with true constraints: random pairs, half of them of
+one identity, and photos with five faces of five people. Each set is also clustered without
 constraints, and the same constraints are applied afterwards to that partition.
 """
 
@@ -173,10 +173,10 @@ def measure(name: str) -> Iterator[dict[str, Any]]:
     for given in (*SHARES, PHOTOS):
         for seed in SEEDS:
             rng = np.random.default_rng([seed, 41])
-            if given == PHOTOS:
-                drawn = draw_photos(truth, rng)
-            else:
+            if isinstance(given, float):
                 drawn = draw_pairs(truth, max(2, round(given * len(truth))), rng)
+            else:
+                drawn = draw_photos(truth, rng)
             constraints = drawn.build(len(truth))
             bound, bound_seconds = cluster(constraints)
             broken = [constraints.count_broken(bound.labels(n)) for n in range(bound.n_levels)]
@@ -211,7 +211,7 @@ def format_rows(rows: list[dict[str, Any]]) -> str:
                 cells.append(_cell(some))
                 if method == METHODS[-1]:
                     broken = sum(one["broken"] for one in some)
-            kind = PHOTOS if given == PHOTOS else f"pairs, {given:.1%} of the points"
+            kind = f"pairs, {given:.1%} of the points" if isinstance(given, float) else given
             lines.append(f"| {name} | {kind} | " + " | ".join(cells) + f" | {broken} |")
     return "\n".join(lines)
 

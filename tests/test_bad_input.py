@@ -109,7 +109,7 @@ def test_labels_of_another_length(labelled):
 
 
 def test_labels_that_are_missing(labelled):
-    X, y = labelled
+    X, _ = labelled
     with pytest.raises(LabelError, match="y is None"):
         quick().fit(X, None)
     with pytest.raises(LabelError, match="labels are empty, NaN or None, which means unknown"):
@@ -269,3 +269,15 @@ def test_every_error_derives_from_the_base_class_and_a_builtin():
         assert issubclass(kind, HiLanderError)
         assert issubclass(kind, ValueError)
     assert issubclass(OutputError, OSError)
+
+
+def test_a_graph_of_another_type_is_refused(labelled):
+    X, _ = labelled
+    with pytest.raises(SettingError, match="graph is a ndarray, expected a KnnGraph"):
+        HiLander.pretrained().cluster(X, graph=np.zeros((len(X), 3), dtype=int))
+
+
+@pytest.mark.parametrize("seed", [None, -1, 0.5, True])
+def test_a_seed_that_is_no_whole_number_is_refused(labelled, seed):
+    with pytest.raises(SettingError, match="is not a seed, expected a whole number"):
+        HiLander(random_state=seed).fit(*labelled)

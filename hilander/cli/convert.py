@@ -112,6 +112,10 @@ def convert_weights(args: argparse.Namespace) -> None:
 def convert_embeddings(source: Path, target: Path) -> None:
     """Write embeddings, with their ids and labels, in the format of the target's suffix."""
     suffix = target.suffix.lower()
+    if target.exists():
+        raise OutputError(
+            f"{target} exists already, expected a new file; remove it or choose another name"
+        )
     file = read_embeddings(source)
     columns = _columns(file)
     if suffix == ".parquet":

@@ -95,6 +95,11 @@ def run(args: argparse.Namespace) -> int:
         raise MissingFileError(
             f"{args.folder} does not exist, expected a run folder; check the path"
         )
+    if args.folder.is_file():
+        raise FileFormatError(
+            f"{args.folder} is a file, expected a run folder; cluster it first: "
+            f"hilander cluster {args.folder} -o run"
+        )
     if args.port is not None and not 0 <= args.port < 65536:
         raise SettingError(f"--port {args.port} is not a port; use 0 to 65535")
     guard = make_guard(args.host, args.token or os.environ.get(TOKEN_VARIABLE), args.allow_host)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from hilander.errors import FileFormatError, SettingError
 from hilander.io.files import EmbeddingFile, read_embeddings
+from hilander.io.label_files import LABEL_COLUMNS
+from hilander.io.parquet import list_id_candidates
 
 # The names of `hierarchy.decoding.decode.DECODERS` and `training.methods.METHODS`, repeated so that
 # --help does not have to import those modules. A test compares them.
@@ -128,7 +131,21 @@ def read_input(args: argparse.Namespace, labels: str | None = None) -> Embedding
             f"{file.source} has ids of shape {file.ids.shape}, expected one column; "
             "name another with --id-column"
         )
+    if not getattr(args, "quiet", False):
+        describe_missing_ids(file, tell)
     return file
+
+
+def describe_missing_ids(file: EmbeddingFile, say: Callable[[str], None]) -> None:
+    """Say that rows are numbered, for a Parquet file without ids whose columns could be ids."""
+    if file.ids is not None or file.source.suffix.lower() != ".parquet":
+        return
+    others = [one for one in list_id_candidates(file.source) if one not in LABEL_COLUMNS]
+    if others:
+        say(
+            f"{file.source.name} has no column id, so rows are numbered from 0; to use one of "
+            f"{', '.join(others[:6])}, name it with --id-column"
+        )
 
 
 def tell(line: str) -> None:

@@ -131,8 +131,12 @@ def describe_training(model: HiLander) -> str:
     best = max((row["bcubed_f"] for row in training["validation"]), default=None)
     if best is not None:
         synthetic = find_method(model.method).scores_synthetic_sets
-        sets = "synthetic sets of the held-out identities" if synthetic else "held-out identities"
-        text += f"\nBCubed F on {sets}: {best:.3f}"
+        text += f"\nvalidation, BCubed F on held-out identities: {best:.3f}"
+        if synthetic:
+            text += (
+                " (mean over sets drawn and bootstrapped from them, harder than most data; it chose"
+                " p_tau and is not the score to expect: `hilander score` measures that)"
+            )
     return text
 
 

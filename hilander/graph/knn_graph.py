@@ -89,6 +89,11 @@ class KnnGraph:
     def load(cls, path: str | Path) -> KnnGraph:
         """Read a graph that `save` wrote."""
         source = Path(path)
+        if source.is_file() and source.suffix.lower() == ".npy":
+            raise FileFormatError(
+                f"{source} holds one array, expected .npz with the arrays neighbours and affinity; "
+                "give a file that KnnGraph.save wrote, or graph.npz of a run"
+            )
         try:
             # Opened here: numpy leaves the file of a damaged archive open.
             with open(source, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:

@@ -173,6 +173,11 @@ def resolve_rules(
     if (p_tau := given.pop("p_tau", None)) is not None:
         rules = rules.with_threshold(p_tau)
     if graph is not None:
+        if not isinstance(graph, KnnGraph):
+            raise SettingError(
+                f"graph is a {type(graph).__name__}, expected a KnnGraph; make one with "
+                "hilander.graph.knn_graph.KnnGraph(neighbours, affinity), or leave it out"
+            )
         if graph.n_nodes != n_points:
             raise SettingError(
                 f"the graph has {graph.n_nodes} nodes, X has {n_points} rows; "

@@ -20,6 +20,11 @@ def load_npy(source: Path) -> AnyArray:
         array: AnyArray = np.load(source, mmap_mode="r", allow_pickle=False)
         return array
     except (ValueError, EOFError, OSError) as error:
+        if "object" in str(error).lower():
+            raise FileFormatError(
+                f"{source} holds Python objects, expected numbers or text; for labels or ids, save "
+                "np.array(values).astype(str)"
+            ) from error
         raise FileFormatError(_damaged(source, "a .npy array of numbers", error)) from error
 
 

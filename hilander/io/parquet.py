@@ -123,6 +123,20 @@ def read_parquet_column(
         return np.asarray(column.to_numpy())
 
 
+def list_id_candidates(path: Path) -> list[str]:
+    """Names of the columns of text or whole numbers, which may hold ids."""
+    import pyarrow.types as kinds
+
+    with _open(path) as file:
+        return [
+            field.name
+            for field in file.schema_arrow
+            if kinds.is_string(field.type)
+            or kinds.is_large_string(field.type)
+            or (kinds.is_integer(field.type) and not field.name[-1:].isdigit())
+        ]
+
+
 def read_parquet_ids(
     path: Path, name: str | None, ids: npt.NDArray[Any], labels: str | None
 ) -> tuple[npt.NDArray[Any] | None, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -100,3 +101,12 @@ def check_enough(parameters: Parameters, k: int, n_points: int) -> None:
             "HiLander.pretrained().cluster(X)"
         )
     check_k(k, n_points)
+
+
+def check_seed(seed: object) -> None:
+    """Refuse a seed that is not a whole number from 0, such as None."""
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise SettingError(
+            f"random_state={seed!r} is not a seed, expected a whole number >= 0; the same seed "
+            "gives the same weights, so pass another one for another draw"
+        )

@@ -10,7 +10,7 @@ from hilander.embeddings.equal_rows import drop_equal_rows
 from hilander.embeddings.labels import check_trainable
 from hilander.training.methods import find_method
 from hilander.training.model import Model
-from hilander.training.parameters import Parameters, check_enough
+from hilander.training.parameters import Parameters, check_enough, check_seed
 
 
 def train_model(
@@ -41,6 +41,7 @@ def train_model(
     model : Model
     """
     method = find_method(parameters.method)
+    check_seed(parameters.random_state)
     check_trainable(labels)
     if method.merges_equal_rows:
         points, labels = drop_equal_rows(points, labels)

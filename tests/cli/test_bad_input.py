@@ -283,3 +283,18 @@ def test_a_missing_level_is_refused(model, tmp_path, refused):
     path = write(tmp_path, X, y)
     assert main(["cluster", f"{path}", "-m", f"{model}", "-o", f"{tmp_path}/r", "--quiet"]) == 0
     assert "level 99" in refused("score", tmp_path / "r", "--labels", path, "--level", "99")
+
+
+def test_files_of_the_wrong_kind_are_named(model, tmp_path, refused):
+    X, y = make_identities(n_identities=12, size=8, dim=8)
+    path = write(tmp_path, X)
+    plain, objects = tmp_path / "plain.npy", tmp_path / "objects.npy"
+    np.save(plain, X)
+    np.save(objects, np.array([str(one) for one in y], dtype=object), allow_pickle=True)
+    run = ["-o", tmp_path / "run"]
+    printed = refused("cluster", path, "-m", model, *run, "--graph", plain)
+    assert "holds one array, expected .npz with the arrays neighbours and affinity" in printed
+    assert "holds Python objects" in refused("train", path, *run, "--labels", objects, *QUICK)
+    assert "is a file, expected a run folder; cluster it first" in refused("explore", plain)
+    assert "exists already" in refused("convert", path, plain)
+    np.testing.assert_array_equal(np.load(plain), X)

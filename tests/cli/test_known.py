@@ -196,3 +196,18 @@ def test_empty_text_labels_are_not_scored(files, tmp_path, capsys):
     labels = write_pairs(tmp_path / "labels.csv", rows, ("id", "label"))
     assert main(["score", str(folder / "free"), "--labels", str(labels)]) == 0
     assert "4 of 128 labels are empty, NaN or None, which means unknown" in capsys.readouterr().err
+
+
+def test_a_table_without_ids_says_that_rows_are_numbered(files, tmp_path, capsys):
+    folder, _, _ = files
+    table = pyarrow.parquet.read_table(folder / "faces.parquet").rename_columns(
+        ["face", "features", "photo", "label"]
+    )
+    pyarrow.parquet.write_table(table, tmp_path / "bare.parquet")
+    command = ["cluster", str(tmp_path / "bare.parquet"), "-o", str(tmp_path / "run")]
+    assert main(command) == 0
+    printed = capsys.readouterr().err
+    assert "bare.parquet has no column id, so rows are numbered from 0" in printed
+    assert "one of face, photo, name it with --id-column" in printed
+    assert main([*command, "--id-column", "face"]) == 0
+    assert "numbered" not in capsys.readouterr().err
