@@ -95,9 +95,11 @@ bench-quality: $(READY) ## Measure quality on all kinds of sets, and render the 
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.wide run
 	$(BIN)/python -m benchmarks.wide render
 
-bench-collection: $(READY) ## Measure collections: ten drops, stable ids, the cost of an update.
+bench-collection: $(READY) ## Measure collections (ten drops, stable ids, cost of an update) and constraints.
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.collection run
 	$(BIN)/python -m benchmarks.collection render
+	$(BIN)/python -m benchmarks.constraints run
+	$(BIN)/python -m benchmarks.constraints render
 
 bench-scale: $(READY) ## Measure how time and memory grow, up to 5.2 M points (hours).
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,rivals]'

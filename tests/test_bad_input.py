@@ -19,6 +19,7 @@ from hilander.errors import (
     LabelError,
     ModelError,
     OutputError,
+    SettingError,
 )
 from hilander.io.digests import skip_verification
 from hilander.linkage.paper.training import LearningSettings

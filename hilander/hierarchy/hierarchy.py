@@ -122,7 +122,9 @@ class Hierarchy:
 
     def with_cluster_ids(self, cluster_ids: IntArray) -> Hierarchy:
         """The same hierarchy with other ids of the clusters of its last level."""
-        return Hierarchy(self.levels, self._read_graph, self._read_basis, cluster_ids)
+        twin = Hierarchy(self.levels, self._read_graph, self._read_basis, cluster_ids)
+        twin.constraints = self.constraints
+        return twin
 
     def __repr__(self) -> str:
         sizes = " -> ".join(f"{level.n_clusters:,}" for level in self.levels)
