@@ -6,7 +6,14 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hilander.cli.inputs import AUTO_YES_NO, add_device, add_run_folder, add_wait, read_input
+from hilander.cli.inputs import (
+    AUTO_YES_NO,
+    add_device,
+    add_run_folder,
+    add_wait,
+    read_input,
+    tell,
+)
 from hilander.errors import SettingError
 
 if TYPE_CHECKING:
@@ -75,6 +82,11 @@ def run(args: argparse.Namespace) -> int:
     remove = None if args.remove is None else read_ids(args.remove)
     collection = Collection.open(args.folder)
     collection.model.device = args.device
+    if collection.hierarchy().constraints is not None:
+        tell(
+            f"{args.folder} was clustered with constraints, which an update does not hold; to hold "
+            "them, cluster all embeddings again with the same options"
+        )
     how: dict[str, Any] = {"rerun": AUTO_YES_NO[args.rerun], "wait": args.wait}
     if args.embeddings is None:
         if remove is None:

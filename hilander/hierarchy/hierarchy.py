@@ -46,13 +46,9 @@ class Hierarchy:
         Gives what the hierarchy was computed from; new points are assigned by it.
     cluster_ids : ndarray of shape (n_clusters,), optional
         Id of each cluster of the last level, also an attribute; by default its number.
-
-    Attributes
-    ----------
-    constraints : Constraints of n_points points, or None
-        What was known beforehand; it holds at every level and in the merge tree.
     """
 
+    # What was known of the points; it holds at every level and in the merge tree.
     constraints: Constraints | None = None
 
     def __init__(
@@ -208,6 +204,7 @@ class Hierarchy:
         """What the hierarchy was computed from, see `hilander.hierarchy.basis`.
 
         A SettingError says that it was not kept.
+        A SettingError is raised when it was not kept.
         """
         if self._read_basis is None:
             raise SettingError(
