@@ -76,6 +76,7 @@ def list_versions() -> dict[str, str]:
 
 def make_extras(file: EmbeddingFile, log: RunLog) -> RunExtras:
     """What the explorer shows besides the clusters: features of the peaks, labels, pictures."""
+    from hilander.embeddings.partial_labels import fill_empty
     from hilander.hierarchy.run_extras import RunExtras
     from hilander.io.item_columns import read_item_columns
 
@@ -83,7 +84,7 @@ def make_extras(file: EmbeddingFile, log: RunLog) -> RunExtras:
     items = read_item_columns(file.source)
     return RunExtras(
         features=None if log.first is None else log.first.nodes.identity,
-        columns=items.columns | ({} if labels is None else {"label": labels}),
+        columns=items.columns | ({} if labels is None else {"label": fill_empty(labels)}),
         images_folder=items.folder,
     )
 

@@ -40,6 +40,7 @@ def add_run_items(parser: argparse.ArgumentParser) -> None:
 def read_attachments(args: argparse.Namespace) -> Attachments:
     """Read the labels and images that the options of `add_run_items` name."""
     from hilander.cli.score import read_run_ids
+    from hilander.embeddings.partial_labels import fill_empty
     from hilander.explorer.run.run_folder import Attachments
     from hilander.hierarchy.hierarchy import Hierarchy
     from hilander.io.files import read_labels
@@ -47,7 +48,7 @@ def read_attachments(args: argparse.Namespace) -> Attachments:
     labels = None
     if args.labels is not None:
         n_points = Hierarchy.load(args.folder).n_points
-        labels = read_labels(
+        read = read_labels(
             args.labels,
             column=args.labels_column,
             n_rows=n_points,
@@ -55,4 +56,5 @@ def read_attachments(args: argparse.Namespace) -> Attachments:
             id_column=args.label_id_column,
             tell=tell,
         )
+        labels = fill_empty(read)
     return Attachments(labels, args.thumbs, args.images_dir)

@@ -91,6 +91,22 @@ def count_unknown(codes: IntArray, what: str) -> str:
     return f"{text} ({_RENAME[:-1]})" if "-1" in what else text
 
 
+def fill_empty(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The labels; as text, with "" for unknown ones, if some are empty, NaN or None.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_rows,)
+    """
+    empty = _find_empty(y)
+    if not empty.any():
+        return y
+    known = np.full(len(y), "", dtype=object)
+    values = y[~empty]
+    known[~empty] = (values.astype(np.int64) if values.dtype.kind == "f" else values).astype(str)
+    return known.astype(str)
+
+
 def _too_few_known(y: Any, codes: IntArray, what: str) -> str:
     known = codes >= 0
     others = ""

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from hilander.embeddings.labels import encode_labels
-from hilander.embeddings.partial_labels import encode_known, encode_partly
+from hilander.embeddings.partial_labels import encode_known, encode_partly, fill_empty
 from hilander.errors import LabelError
 
 
@@ -99,3 +99,10 @@ def test_other_labels_are_all_identities(labels):
 def test_unknown_points_are_not_a_second_identity(labels, message):
     with pytest.raises(LabelError, match=f"{message}.*if -1 is an identity, give it another"):
         encode_known(labels, 5)
+
+
+def test_filled_labels_are_text_with_empty_text_for_unknown_ones():
+    assert fill_empty(np.array([7.0, np.nan, 2.0])).tolist() == ["7", "", "2"]
+    assert fill_empty(np.array(["b", None], dtype=object)).tolist() == ["b", ""]
+    whole = np.array([1, -1])
+    assert fill_empty(whole) is whole
