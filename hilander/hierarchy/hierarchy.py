@@ -48,8 +48,7 @@ class Hierarchy:
         Id of each cluster of the last level, also an attribute; by default its number.
     """
 
-    # What was known of the points; it holds at every level and in the merge tree.
-    constraints: Constraints | None = None
+    constraints: Constraints | None = None  # known beforehand; they hold at every level
 
     def __init__(
         self,
@@ -204,7 +203,6 @@ class Hierarchy:
         """What the hierarchy was computed from, see `hilander.hierarchy.basis`.
 
         A SettingError says that it was not kept.
-        A SettingError is raised when it was not kept.
         """
         if self._read_basis is None:
             raise SettingError(
