@@ -1,7 +1,5 @@
 """Read arrays from the files of numpy, never objects."""
 
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +17,10 @@ def load_npy(source: Path) -> AnyArray:
     try:
         array: AnyArray = np.load(source, mmap_mode="r", allow_pickle=False)
         return array
-    except (ValueError, EOFError, OSError) as error:
-        if "object" in str(error).lower():
+    except MemoryError:
+        raise
+    except Exception as error:  # the reader of headers raises many kinds
+        if isinstance(error, ValueError) and "object" in str(error).lower():
             raise FileFormatError(
                 f"{source} holds Python objects, expected numbers or text; for labels or ids, save "
                 "np.array(values).astype(str)"
@@ -34,9 +34,13 @@ def load_npz(source: Path) -> dict[str, AnyArray]:
     try:
         # Opened here: numpy does not close a damaged archive that it opened itself.
         with source.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
-    except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+            members = {name: arrays[name] for name in arrays.files}
+    except MemoryError:
+        raise
+    except Exception as error:  # zipfile, zlib and the reader of headers raise many kinds
         raise FileFormatError(_damaged(source, "a .npz of plain arrays", error)) from error
+    # numpy gives members that are no arrays as bytes.
+    return {name: one for name, one in members.items() if isinstance(one, np.ndarray)}
 
 
 def _check_magic(source: Path, magic: bytes, kind: str) -> None:
