@@ -16,7 +16,8 @@ COMMAND_LINE = DOCS / "reference" / "command-line.md"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 MOST_README_LINES = 120
 LARGEST_PICTURE = 300_000  # bytes
-# Words of version 0.1 that the glossary has replaced. Old changes and decisions may quote them.
+MOST_CELL_WORDS = 40
+# Words of version 0.1 that the glossary has replaced. Old changes and results may quote them.
 RETIRED_WORDS = ("adviser", "made-up", "in the box", "strays", "strangers", "crowds", "friends")
 
 
@@ -134,6 +135,46 @@ def test_pictures_are_small():
         assert picture.stat().st_size < LARGEST_PICTURE, picture.name
 
 
+# Decisions
+
+TOPICS = [
+    "Preparation", "Search", "Edge features and classifiers", "Training sets", "Decoding",
+    "Thresholds", "Pretrained model", "Few labels", "Storage and review",
+]  # fmt: skip
+SOURCES_OF_WORTH = ("](../results/", "not measured", "train halves, one seed")
+
+
+def decision_tables():
+    """The cells of each row, without the two rows of a head, by topic."""
+    page = sections(read(DOCS / "decisions" / "index.md"))
+    rows = {topic: re.findall(r"^\| (.+) \|$", text, flags=re.M) for topic, text in page.items()}
+    return {topic: [row.split(" | ") for row in found] for topic, found in rows.items()}
+
+
+DECISIONS = [pytest.param(row, id=row[0]) for rows in decision_tables().values() for row in rows]
+DECISIONS = [one for one in DECISIONS if one.id != "part"]
+
+
+def test_the_decisions_are_one_page_with_a_table_for_each_topic():
+    assert [path.name for path in (DOCS / "decisions").iterdir()] == ["index.md"]
+    tables = decision_tables()
+    assert list(tables) == TOPICS
+    for topic, rows in tables.items():
+        assert rows[0] == ["part", "what it does", "where", "worth"], topic
+        assert len(rows) > 1, topic
+
+
+@pytest.mark.parametrize("row", DECISIONS)
+def test_a_decision_is_a_row_of_short_sentences_about_a_part_that_exists(row):
+    _, what, where, worth = row
+    for cell in (what, worth):
+        assert len(cell.split()) <= MOST_CELL_WORDS, cell
+        assert not re.search(r"[.!?] +[A-Z`\[]", cell), f"more than one sentence: {cell}"
+    assert what.endswith(".")
+    assert (ROOT / where.strip("`")).is_file(), where
+    assert any(source in worth for source in SOURCES_OF_WORTH), f"where was this measured: {worth}"
+
+
 # What is generated from the code
 
 GENERATED = "run `make figures`"
@@ -221,7 +262,7 @@ def test_the_glossary_defines_the_words_of_the_code(word):
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
 def test_documents_use_no_retired_word(path):
-    if path.name == "CHANGELOG.md" or path.parent.name in ("decisions", "results"):
+    if path.name == "CHANGELOG.md" or path.parent.name == "results":
         return
     for word in RETIRED_WORDS:
         assert not re.search(rf"\b{word}\b", read(path)), word

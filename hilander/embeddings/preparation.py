@@ -19,7 +19,7 @@ random directions, 2 to 100       0.0     within 0.003      within 0.01
 
 Faces keep their neighbours, but the mean cosines of pairs of one identity and of two change from
 0.95 and 0.83 to 0.68 and 0.00. The bound of 0.3 separates the sets that gain from those that do
-not; see decision 2, centring.
+not; see docs/results/preparation.md, centring.
 """
 
 from dataclasses import dataclass, replace

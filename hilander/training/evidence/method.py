@@ -39,8 +39,7 @@ DEFAULT_K = 15
 FEWEST_K = 10
 # p_tau before validation: even odds.
 DEFAULT_P_TAU = 0.5
-# Log-odds of p_tau for each unit of spread of the log sizes; chosen on held-out identities
-# (decision 14).
+# Log-odds of p_tau for each unit of spread of the log sizes; chosen on held-out identities.
 P_TAU_SLOPE = 2.0
 # Width of an edge classifier.
 DEFAULT_HIDDEN = 32
