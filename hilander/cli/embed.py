@@ -28,8 +28,8 @@ def add_parser(subparsers: Any) -> None:
         help="turn pictures or texts into embeddings",
         description="Embed a folder of pictures or a table of texts, and write a Parquet file with "
         "id, path or text, embedding, embedder and embedder_version; for faces also the photo, the "
-        "box and the score. What cannot be embedded is listed in skipped.csv with its reason. "
-        "Embeddings are kept by content in OUTPUT.cache: the same command embeds only what is new, "
+        "place in the picture and the score. What cannot be embedded is listed in skipped.csv with "
+        "its reason. Embeddings are kept by content in OUTPUT.cache: the same command embeds only what is new, "
         "also after a kill.",
         allow_abbrev=False,
     )

@@ -114,7 +114,9 @@ def test_a_model_has_members_of_each_draw_and_its_own_thresholds(monkeypatch, tm
     monkeypatch.setattr(pretrained, "KEPT", tmp_path)
     monkeypatch.setattr(pretrained, "train_draw", train_draw)
     monkeypatch.setattr(pretrained, "read_sources", lambda *_: [])
-    monkeypatch.setattr(pretrained, "choose_thresholds", lambda *_: (chosen, [{"f": 1.0}]))
+    monkeypatch.setattr(
+        pretrained, "choose_thresholds", lambda *_: (chosen, [{"f": 1.0, "bcubed_f": 1.0}])
+    )
     made = HiLander.load(pretrained.find_pretrained("flowers", 1))
     assert made.rules_ == chosen
     assert made.summary_["n_points"] == 300
