@@ -29,8 +29,8 @@ def add_parser(subparsers: Any) -> None:
         description="Embed a folder of pictures or a table of texts, and write a Parquet file with "
         "id, path or text, embedding, embedder and embedder_version; for faces also the photo, the "
         "place in the picture and the score. What cannot be embedded is listed in skipped.csv with "
-        "its reason. Embeddings are kept by content in OUTPUT.cache: the same command embeds only what is new, "
-        "also after a kill.",
+        "its reason. Embeddings are kept by content in OUTPUT.cache: the same command embeds only "
+        "what is new, also after a kill.",
         allow_abbrev=False,
     )
     add_source(parser)
