@@ -114,6 +114,6 @@ def test_a_file_of_another_format_is_refused(tmp_path):
     for name in ("array.npy", "other.npz", "text.npz", "folder.npz"):
         with pytest.raises(
             FileFormatError,
-            match="is not a k-NN graph|expected .npz with the arrays neighbours and affinity",
+            match=r"is not a k-NN graph|expected \.npz with the arrays neighbours and affinity",
         ):
             KnnGraph.load(tmp_path / name)
