@@ -184,7 +184,7 @@ def test_settings_can_be_numpy_numbers(method, tiny, tmp_path):
         ({"val_fraction": 2}, "val_fraction=2"),
         ({"centre": "yes"}, "centre='yes'"),
         ({"whiten": "yes"}, "whiten='yes' must be True, False or"),
-        ({"random_state": None}, "seed=None"),
+        ({"random_state": None}, "random_state=None is not a seed"),
         ({"device": "abacus"}, "device='abacus'"),
         ({"learning": object()}, "learning is object, .* needs"),
     ],

@@ -25,9 +25,10 @@ def served(monkeypatch):
 
     caught = []
 
-    def serve(app, listening, ready):
+    def serve(app, listening, ready, stopping):
         caught.append(app)
         ready()
+        stopping()
         listening.close()
 
     monkeypatch.setattr(listening_module, "serve", serve)
