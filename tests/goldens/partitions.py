@@ -121,9 +121,23 @@ def describe_machine():
     """What the last digits of a sum depend on."""
     return {
         "machine": platform.machine(),
+        "processor": describe_processor(),
         "numpy": np.__version__,
         "torch": torch.__version__.partition("+")[0],
     }
+
+
+def describe_processor():
+    """The processor: kernels of BLAS and torch are chosen by it. Empty where it is not known."""
+    try:
+        first = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("\n\n")[0]
+    except OSError:
+        return platform.processor()
+    pairs = [line.partition(":") for line in first.splitlines()]
+    facts = {name.strip(): value.strip() for name, _, value in pairs}
+    named = [facts.get(name, "") for name in ("model name", "cpu family", "model")]
+    wide = [flag for flag in ("avx2", "avx512f") if flag in facts.get("flags", "").split()]
+    return " ".join([*named, *wide])
 
 
 def main():
