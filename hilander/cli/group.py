@@ -131,8 +131,7 @@ def cluster_all(args: argparse.Namespace, embeddings: Path, output: Path) -> Non
     """Cluster all embeddings."""
     options = ["-m", args.model, "-o", str(output), "--device", args.device]
     options += ["--quiet"] if args.quiet else []
-    if takes_known():
-        options += know_faces(embeddings, args.quiet)
+    options += know_faces(embeddings, args.quiet)
     cluster.run(parse_command(cluster, [str(embeddings), *options]))
 
 
@@ -200,11 +199,6 @@ def compare_embeddings(old: EmbeddingFile, new: EmbeddingFile) -> Change | None:
     added = np.setdiff1d(np.arange(len(rows)), same)
     removed = np.setdiff1d(np.arange(len(old.ids)), rows[same])
     return Change(added, np.asarray(old.ids)[removed])
-
-
-def takes_known() -> bool:
-    """Whether `hilander cluster` has options for what is known of the points."""
-    return hasattr(parse_command(cluster, ["EMB", "-o", "RUN"]), "apart_column")
 
 
 def know_faces(embeddings: Path, quiet: bool) -> list[str]:

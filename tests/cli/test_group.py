@@ -9,7 +9,6 @@ import pyarrow.parquet
 import pytest
 from PIL import Image
 
-from hilander.cli.group import takes_known
 from hilander.cli.main import main
 from hilander.embedders import registry
 from hilander.metrics.scores import pairwise_f
@@ -84,7 +83,6 @@ def test_300_pictures_of_20_things_are_20_clusters_on_a_page(tmp_path, monkeypat
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not takes_known(), reason="cluster has no --apart-column")
 def test_the_faces_of_one_person_are_one_cluster(tmp_path, capsys):
     """Crops, flips and other light of one photograph; a set without other people."""
     pytest.importorskip("dlib", reason="the extra hilander[faces] is not installed")
@@ -106,7 +104,6 @@ def test_the_faces_of_one_person_are_one_cluster(tmp_path, capsys):
     assert skipped.count("has no face that was found") == 2
 
 
-@pytest.mark.skipif(not takes_known(), reason="cluster has no --apart-column")
 def test_two_faces_of_one_photo_are_kept_apart(tmp_path, monkeypatch):
     """The faces of each photo are equal, and still in two clusters."""
     photos = tmp_path / "photos"
