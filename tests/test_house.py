@@ -96,6 +96,13 @@ def test_a_hierarchy_is_read_without_torch():
     assert not {"torch", "sklearn", "matplotlib"} & loaded
 
 
+@pytest.mark.parametrize("name", ["HiLander", "Collection"])
+def test_the_public_classes_are_imported_without_torch(name):
+    loaded = set(run(f"import sys; from hilander import {name}; print(*sys.modules)"))
+    assert "hilander.estimator" in loaded
+    assert not {"torch", "faiss", "matplotlib", "networkit"} & loaded
+
+
 def test_public_names_are_those_promised():
     assert hilander.HiLander.__name__ == "HiLander"
     assert hilander.Hierarchy.__name__ == "Hierarchy"

@@ -21,7 +21,6 @@ from hilander.hierarchy.membership import Membership
 from hilander.hierarchy.storage import RUN_KIND
 from hilander.io.locks import lock_output
 from hilander.io.writing import folder_writer
-from hilander.linkage.storage import PRETRAINED
 
 Rerun = bool | Literal["auto"]
 
@@ -64,6 +63,8 @@ class Collection:
         model : HiLander, or path of a model folder, or "pretrained"
             A copy of it is kept in the collection.
         """
+        from hilander.linkage.storage import PRETRAINED
+
         target = Path(folder)
         if target.is_dir() and any(target.iterdir()):
             raise OutputError(f"{folder} is not empty; use Collection.open, or another folder")

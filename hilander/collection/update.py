@@ -34,7 +34,6 @@ from hilander.hierarchy.run_extras import DETAILS_FILE
 from hilander.hierarchy.storage import RUN_KIND
 from hilander.hierarchy.work import Work
 from hilander.io.writing import folder_writer, write_json
-from hilander.training.assignment import freeze_scorer
 
 # The whole set is clustered again when it has this many times the points that the last such run
 # had, or less than one over it.
@@ -286,6 +285,8 @@ def _must_rerun(stored: Stored, n_points: int, rerun: bool | str) -> tuple[bool,
 
 def _revise(stored: Stored, model: HiLander, items: _Items) -> _Clustered:
     """Insert and remove items, and cluster again what that affects."""
+    from hilander.training.assignment import freeze_scorer
+
     hierarchy = stored.hierarchy
     if hierarchy is None:
         raise SettingError("a collection without items cannot be revised; add some")

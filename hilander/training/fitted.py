@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from hilander.embeddings.preparation import PerSetPreparation, Preparation
-from hilander.hierarchy.rules import Rules
-from hilander.training.model import Model
+if TYPE_CHECKING:  # the networks behind a model import torch, which takes a second
+    from hilander.embeddings.preparation import PerSetPreparation, Preparation
+    from hilander.hierarchy.rules import Rules
+    from hilander.training.model import Model
 
 _NOT_FITTED = (
     "This %(name)s instance is not fitted yet, expected a trained one; call fit(X, y) with "
