@@ -150,16 +150,18 @@ def cluster_and_write(args: argparse.Namespace) -> None:
     log.note("load_model")
     file = read_input(args)
     log.note("read")
-    constraints, known = read_known(args, file)
+    constraints, known, lines = read_known(args, file)
     if not args.quiet:
-        print(*known, sep="\n", end="\n" * bool(known))
+        print(*lines, sep="\n", end="\n" * bool(lines))
     hierarchy = cluster_file(model, file, args, log, constraints)
     settings = collect_settings(model, args, log)
     graph = () if log.first is None else (log.first.graph.neighbours, log.first.scores.linkage)
     carried = carry_ids(args.output, hierarchy, file.ids, asked_settings(args), model.whiten, graph)
     hierarchy = carried.hierarchy
     details = describe_run(model, file, hierarchy, settings, log)
-    keep = partial(write_source, model=model, embeddings=file.features, carried=carried)
+    keep = partial(
+        write_source, model=model, embeddings=file.features, carried=carried, known=known
+    )
     content = RunContent(hierarchy, details, file.ids, make_extras(file, log), keep)
     replaced = describe_replaced(args.output)
     write_run(args.output, content, log, as_csv=args.format == "csv")

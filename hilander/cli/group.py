@@ -145,6 +145,8 @@ def update_run(args: argparse.Namespace, embeddings: Path, output: Path) -> bool
         of faces, which are clustered with what is known of them.
     """
     from hilander.collection.collection import Collection
+    from hilander.collection.known import News
+    from hilander.explorer.review.knowledge import find_review, read_review
 
     before = embeddings.with_name(_CLUSTERED_FILE)
     if not before.is_file() or not output.is_dir():
@@ -161,11 +163,15 @@ def update_run(args: argparse.Namespace, embeddings: Path, output: Path) -> bool
     collection.model.device = args.device
     columns = {name: values[change.added] for name, values in items.columns.items()}
     remove = change.removed if len(change.removed) else None
+    review = None if find_review(output) is None else read_review(output)
+    known = None if review is None else News(review=(review.must, review.cannot))
     if not len(change.added):
-        done = collection.remove(change.removed)
+        done = collection.remove(change.removed, known=known)
     else:
         ids = np.asarray(new.ids)[change.added]
-        done = collection.update(new.features[change.added], ids, remove=remove, columns=columns)
+        done = collection.update(
+            new.features[change.added], ids, remove=remove, columns=columns, known=known
+        )
     if not args.quiet:
         print(update.describe_update(done, len(collection), collection.hierarchy().n_clusters()))
     return True

@@ -17,12 +17,15 @@ from hilander.io.pair_files import PairFile, read_pairs
 from hilander.io.tables import read_column
 
 if TYPE_CHECKING:
+    from hilander.collection.known import Known
     from hilander.hierarchy.constraints.constraints import Constraints
 
 Pairs = list[tuple[str, str]]
 
 
-def add_known_options(parser: argparse.ArgumentParser) -> None:
+def add_known_options(
+    parser: argparse.ArgumentParser, own_review: str = "the run that is replaced"
+) -> None:
     """Add what is known of the points that are clustered."""
     group = parser.add_argument_group(
         "what is known", "it holds at every level; contradictions are an error"
@@ -73,7 +76,7 @@ def add_known_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--no-review",
         action="store_true",
-        help="do not use the review of the run that is replaced",
+        help=f"do not use the review of {own_review}",
     )
 
 
@@ -104,40 +107,73 @@ def add_review(group: Any, effect: str) -> None:
 
 def read_known(
     args: argparse.Namespace, file: EmbeddingFile
-) -> tuple[Constraints | None, list[str]]:
+) -> tuple[Constraints | None, Known | None, list[str]]:
     """What the options say of the points of a file.
 
     Returns
     -------
     constraints : Constraints of n_points points, or None for nothing
+    known : Known, or None for nothing
+        The same without the review of the run that is replaced, for later updates.
     lines : list of str
         What was read, for the user.
     """
+    from hilander.collection.known import (
+        APART,
+        TOGETHER,
+        Column,
+        Known,
+        News,
+        encode_values,
+        hold_review,
+    )
     from hilander.hierarchy.constraints.building import Knowledge, build_constraints
     from hilander.hierarchy.constraints.constraints import check_fits
 
-    ids, lines = ids_of(file), []
-    must, cannot = read_pair_options(args)
-    if args.apart or args.together or args.pairs:
-        lines.append(f"pairs: {len(must):,} together, {len(cannot):,} apart")
-    reviewed = read_reviews(args, ids, lines)
-    must, cannot = must + reviewed.must, cannot + reviewed.cannot
-    columns = {"together": args.together_column, "apart": args.apart_column}
-    codes = {
-        kind: [encode_column(read_column(file.source, name), name, len(ids)) for name in names]
-        for kind, names in columns.items()
-    }
-    known = None if args.known_labels is None else _read_known_labels(args.known_labels, file)
-    if not (must or cannot or any(codes.values()) or known is not None):
-        return None, lines
-    knowledge = Knowledge(must, cannot, codes["together"], codes["apart"], known)
-    constraints = build_constraints(len(ids), knowledge, ids)
-    counts = constraints.describe()
+    ids = ids_of(file)
+    lines: list[str] = []
+    names, n_points = ids.tolist(), len(ids)
+    must, cannot = read_pair_options(args, lines)
+    others = read_reviews(args.review, ids, lines)
+    own = read_reviews(find_own_review(args, args.output), ids, lines)
+    asked = {TOGETHER: args.together_column, APART: args.apart_column}
+    columns = [
+        Column.of_values(kind, name, read_column(file.source, name), n_points)
+        for kind, chosen in asked.items()
+        for name in chosen
+    ]
+    known: IntArray | None = None
+    labels: list[str] = []
+    if args.known_labels is not None:
+        given = read_labels(args.known_labels, n_rows=n_points, ids=file.ids, may_miss=True)
+        known, labels = encode_values(given, n_points, "label")
+    together, apart = (
+        [column.codes for column in columns if column.kind == kind] for kind in (TOGETHER, APART)
+    )
+    knowledge = Knowledge(must + others.must, cannot + others.cannot, together, apart, known)
+    constraints = build_constraints(n_points, knowledge, ids)
+    news = News(review=(own.must, own.cannot))
+    held, conflicts = hold_review(constraints, news, names)
+    lines += describe_conflicts(conflicts)
+    if held.is_empty and not columns:
+        return None, None, lines
+    counts = held.describe()
     lines.append(
         f"known: {counts['must_linked_points']:,} points in must-links, {counts['apart_groups']:,} "
         f"groups apart, {counts['known_labels']:,} labels"
     )
-    return check_fits(constraints, len(ids)), lines
+    return check_fits(held, n_points), Known(constraints, columns, labels), lines
+
+
+def describe_conflicts(conflicts: list[str]) -> list[str]:
+    """Lines on the decisions of a review that contradict what else is known."""
+    if not conflicts:
+        return []
+    return [
+        f"conflicts: {len(conflicts):,} decisions of the review contradict what else is known and "
+        "do not hold; `hilander explore` lists those that the run breaks, to choose",
+        *(f"  {one}" for one in conflicts),
+    ]
 
 
 def read_training_knowledge(
@@ -164,11 +200,10 @@ def read_training_knowledge(
 
     if not (args.pairs or args.review):
         return labels, None, []
-    ids, lines = ids_of(file), []
-    must, cannot = read_pair_options(args)
-    if args.pairs:
-        lines.append(f"pairs: {len(must):,} together, {len(cannot):,} apart")
-    reviewed = read_reviews(args, ids, lines)
+    ids = ids_of(file)
+    lines: list[str] = []
+    must, cannot = read_pair_options(args, lines)
+    reviewed = read_reviews(args.review, ids, lines)
     constraints = build_constraints(
         len(ids), Knowledge(must + reviewed.must, cannot + reviewed.cannot), ids
     )
@@ -192,8 +227,8 @@ def ids_of(file: EmbeddingFile) -> npt.NDArray[Any]:
     return np.asarray(rows).astype(str)
 
 
-def read_pair_options(args: argparse.Namespace) -> tuple[Pairs, Pairs]:
-    """The pairs of --together, --apart and --pairs."""
+def read_pair_options(args: argparse.Namespace, lines: list[str]) -> tuple[Pairs, Pairs]:
+    """The pairs of --together, --apart and --pairs; adds a line if there are such options."""
     must: Pairs = []
     cannot: Pairs = []
     for path in getattr(args, "together", []):
@@ -211,17 +246,22 @@ def read_pair_options(args: argparse.Namespace) -> tuple[Pairs, Pairs]:
             )
         must += found.must
         cannot += found.cannot
+    if args.pairs or getattr(args, "together", []) or getattr(args, "apart", []):
+        lines.append(f"pairs: {len(must):,} together, {len(cannot):,} apart")
     return must, cannot
 
 
-def read_reviews(args: argparse.Namespace, ids: npt.NDArray[Any], lines: list[str]) -> PairFile:
-    """The pairs of the reviews, of points that are here; adds a line on each review."""
-    from hilander.explorer.review.knowledge import find_review, read_review
+def find_own_review(args: argparse.Namespace, run: Path) -> list[Path]:
+    """The run, if its own review is to be held."""
+    from hilander.explorer.review.knowledge import find_review
 
-    runs: list[Path] = list(args.review)
-    own = getattr(args, "output", None)
-    if own is not None and not getattr(args, "no_review", True) and find_review(own) is not None:
-        runs.append(own)
+    return [] if args.no_review or find_review(run) is None else [run]
+
+
+def read_reviews(runs: list[Path], ids: npt.NDArray[Any], lines: list[str]) -> PairFile:
+    """The pairs of some reviews, of points that are here; adds a line on each review."""
+    from hilander.explorer.review.knowledge import read_review
+
     here, found = set(ids.tolist()), PairFile()
     for run in runs:
         review = read_review(run)
@@ -240,31 +280,3 @@ def read_reviews(args: argparse.Namespace, ids: npt.NDArray[Any], lines: list[st
 def keep_present(pairs: Iterable[tuple[str, str]], here: set[str]) -> Pairs:
     """The pairs of which both points are here."""
     return [pair for pair in pairs if pair[0] in here and pair[1] in here]
-
-
-def encode_column(values: npt.NDArray[Any], name: str, n_points: int) -> IntArray:
-    """Codes of the values of a column; -1 where it is empty, null or -1.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_points,)
-    name : str
-        For errors.
-    n_points : int
-    """
-    from hilander.embeddings.partial_labels import encode_partly
-
-    if values.shape != (n_points,):
-        raise FileFormatError(
-            f"column {name!r} has the shape {values.shape}, expected one value for each of the "
-            f"{n_points:,} embeddings; name another column"
-        )
-    return encode_partly(values, n_points)[0]
-
-
-def _read_known_labels(path: Path, file: EmbeddingFile) -> IntArray:
-    from hilander.embeddings.partial_labels import encode_partly
-
-    n_points = len(file.features)
-    labels = read_labels(path, n_rows=n_points, ids=file.ids, may_miss=True)
-    return encode_partly(labels, n_points)[0]

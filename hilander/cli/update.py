@@ -14,6 +14,8 @@ from hilander.cli.inputs import (
     read_input,
     tell,
 )
+from hilander.cli.known import add_known_options, describe_conflicts
+from hilander.cli.news import read_news
 from hilander.errors import SettingError
 
 if TYPE_CHECKING:
@@ -30,8 +32,9 @@ def add_parser(subparsers: Any) -> None:
         description="Add embeddings to a run folder, remove items from it, or both. Only what the "
         "update touches is searched, scored and clustered again, and all other clusters stay as "
         "they are. Clusters keep their ids; changes.parquet lists what joined, left, merged and "
-        "split, and which link is the reason. The folder holds the old run or the new one, also "
-        "after a crash.",
+        "split, and which link is the reason. What is known of the run holds on, also for new "
+        "items: pairs, columns, labels, and the decisions of its review. The folder holds the old "
+        "run or the new one, also after a crash.",
         allow_abbrev=False,
     )
     add_run_folder(parser)
@@ -68,6 +71,7 @@ def add_parser(subparsers: Any) -> None:
         help="cluster the whole set again; ids are kept as well (default: auto, when the set has "
         "grown or shrunk by half since that was done)",
     )
+    add_known_options(parser, "RUN")
     add_wait(parser)
     add_device(parser)
     parser.set_defaults(run=run)
@@ -82,22 +86,26 @@ def run(args: argparse.Namespace) -> int:
     remove = None if args.remove is None else read_ids(args.remove)
     collection = Collection.open(args.folder)
     collection.model.device = args.device
-    if collection.hierarchy().constraints is not None:
-        tell(
-            f"{args.folder} was clustered with constraints, which an update does not hold; to hold "
-            "them, cluster all embeddings again with the same options"
-        )
-    how: dict[str, Any] = {"rerun": AUTO_YES_NO[args.rerun], "wait": args.wait}
-    if args.embeddings is None:
-        if remove is None:
-            raise SettingError("nothing to do: give a file of embeddings, --remove IDS, or both")
-        done = collection.remove(remove, **how)
-    else:
-        file = read_input(args, labels=None)
+    file = None if args.embeddings is None else read_input(args, labels=None)
+    news, lines = read_news(args, collection, file, remove)
+    if not args.quiet:
+        print(*lines, sep="\n", end="\n" * bool(lines))
+    how: dict[str, Any] = {"known": news, "rerun": AUTO_YES_NO[args.rerun], "wait": args.wait}
+    if file is not None:
         columns = read_item_columns(file.source).columns
         done = collection.update(
             file.features, file.ids, remove=remove, labels=file.labels, columns=columns, **how
         )
+    elif remove is not None:
+        done = collection.remove(remove, **how)
+    elif news.is_nothing:
+        raise SettingError(
+            "nothing to do: give a file of embeddings, --remove IDS, or what is newly known"
+        )
+    else:
+        done = collection.learn(**how)
+    for line in describe_conflicts(done.conflicts):
+        tell(line)
     if not args.quiet:
         print(describe_update(done, len(collection), collection.hierarchy().n_clusters()))
     return 0

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from hilander.arrays.rows import IntArray
 from hilander.collection.changes import Table, to_table
+from hilander.collection.known import News
 from hilander.collection.storage import Notes, Stored, read_collection, write_source
 from hilander.collection.update import Drop, Update, update_collection
 from hilander.errors import OutputError, SettingError
@@ -108,6 +109,7 @@ class Collection:
         ids: npt.ArrayLike | None = None,
         *,
         labels: npt.ArrayLike | None = None,
+        known: News | None = None,
         rerun: Rerun = "auto",
         wait: bool = False,
     ) -> Update:
@@ -120,6 +122,9 @@ class Collection:
             None of them may be in the collection. By default items are numbered.
         labels : array-like of shape (n_samples,), optional
             True identities, for the explorer.
+        known : News, optional
+            What is newly known: pairs, columns and identities. It holds at every level from now on,
+            as does all that was known.
         rerun : bool or "auto"
             Cluster the whole set again. "auto": when it has grown or shrunk by half since it was
             clustered as a whole. Ids of clusters are kept in either case.
@@ -131,12 +136,22 @@ class Collection:
         update : Update
             What was done. The folder is replaced in one step: it holds the old state or the new.
         """
-        drop = Drop(X, ids, labels)
-        return self._update(drop, None, rerun, wait)
+        return self._update(Drop(X, ids, labels), None, rerun, wait, known)
 
-    def remove(self, ids: npt.ArrayLike, *, rerun: Rerun = "auto", wait: bool = False) -> Update:
+    def learn(self, known: News, *, rerun: Rerun = "auto", wait: bool = False) -> Update:
+        """Hold what is newly known of the items; clusters that break it are found again."""
+        return self._update(None, None, rerun, wait, known)
+
+    def remove(
+        self,
+        ids: npt.ArrayLike,
+        *,
+        known: News | None = None,
+        rerun: Rerun = "auto",
+        wait: bool = False,
+    ) -> Update:
         """Remove items by their ids; all of them must be in the collection."""
-        return self._update(None, np.asarray(ids), rerun, wait)
+        return self._update(None, np.asarray(ids), rerun, wait, known)
 
     def update(
         self,
@@ -146,15 +161,18 @@ class Collection:
         remove: npt.ArrayLike | None = None,
         labels: npt.ArrayLike | None = None,
         columns: Mapping[str, npt.ArrayLike] | None = None,
+        known: News | None = None,
         rerun: Rerun = "auto",
         wait: bool = False,
     ) -> Update:
         """Remove items and add others in one step. An id that is removed may be added again.
 
-        `columns` has more facts about the added items, such as their ``path``.
+        `columns` has more facts about the added items, such as their ``path``; `known` is as for
+        `add`.
         """
         drop = Drop(X, ids, labels, columns or {})
-        return self._update(drop, None if remove is None else np.asarray(remove), rerun, wait)
+        gone = None if remove is None else np.asarray(remove)
+        return self._update(drop, gone, rerun, wait, known)
 
     def labels(self) -> IntArray:
         """Id of the cluster of each item, shape (n_items,); in the order of `ids`."""
@@ -176,15 +194,24 @@ class Collection:
             raise SettingError(f"{self.folder} has no items yet; add some")
         return self._stored.hierarchy
 
+    def known_columns(self) -> list[tuple[str, str]]:
+        """Kind ("together" or "apart") and name of each column that an update compares."""
+        return [(column.kind, column.name) for column in self._stored.read_known().columns]
+
     def assign(self, X: Any, top: int = 5) -> Membership:
         """The most probable clusters of rows, without adding them; see `HiLander.assign`."""
         return self.model.assign(X, self.hierarchy(), top)
 
     def _update(
-        self, drop: Drop | None, remove: npt.NDArray[Any] | None, rerun: Rerun, wait: bool
+        self,
+        drop: Drop | None,
+        remove: npt.NDArray[Any] | None,
+        rerun: Rerun,
+        wait: bool,
+        known: News | None = None,
     ) -> Update:
         with lock_output(self.folder, wait=wait):
             stored = read_collection(self.folder)  # another process may have changed it
-            done = update_collection(stored, self.model, drop, remove, rerun)
+            done = update_collection(stored, self.model, drop, remove, rerun, known)
             self._stored = read_collection(self.folder)
         return done

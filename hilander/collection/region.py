@@ -14,6 +14,9 @@ from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.links import Links
 from hilander.graph.nodes import Nodes, start_nodes
 from hilander.graph.scores import EdgeScores
+from hilander.hierarchy.constraints.constraints import Constraints
+from hilander.hierarchy.constraints.enforcement import HeldConstraints, JoinedLevel
+from hilander.hierarchy.decoding.parents import Parents
 from hilander.hierarchy.decoding.trees import label_trees
 from hilander.hierarchy.level import Level
 from hilander.hierarchy.levels import MOST_LEVELS, decode_level, walk_nodes
@@ -139,6 +142,7 @@ def decode_region(
     take: Callable[[IntArray], FloatArray],
     score: Scorer,
     rules: Rules,
+    constraints: Constraints | None = None,
 ) -> list[Level]:
     """Levels of the points of a region, decoded from their stored scores.
 
@@ -154,6 +158,8 @@ def decode_region(
         With bound measures; scores clusters.
     rules : Rules
         With the threshold of the set.
+    constraints : Constraints of n_points points, optional
+        Held at every level. No must-link component is partly in the region.
     """
     rows = np.union1d(np.flatnonzero(in_region), context)
     side = in_region[rows].astype(np.int64)
@@ -161,23 +167,48 @@ def decode_region(
     linkage = np.where(part.inside, lists.linkage[rows], np.float32(0))
     scores = EdgeScores(part.pad(linkage), part.pad(lists.density[rows], _LEAST_DENSITY))
     parents = decode_level(part.graph, scores, rules, 0)
-    first = _first_level(parents.index, parents.linkage, lists.density[rows])
-    levels, features = [first], take(rows)
+    density, features = lists.density[rows], take(rows)
+    joined: JoinedLevel | None = None
+    known = None if constraints is None else constraints.cut(rows, len(rows))
+    if known is not None:
+        padded = known.cut(np.arange(len(rows)), part.graph.n_nodes)
+        held = HeldConstraints(padded, np.arange(padded.n_points))
+        points = start_nodes(part.pad(features))
+        parents, joined = held.enforce(part.graph, scores, points, parents)
+    first = _first_level(parents, density)
+    levels = [first if joined is None else _first_level(joined.parents, density)]
+    upper = None if known is None else _hold_upper(known, first, levels[0])
     nodes = _pool(part, scores, features, first, rules)
     if rules.can_cluster(len(nodes)):
         sided = _SidedScorer(score, side)
-        steps = walk_nodes(nodes, sided, rules, levels=range(1, MOST_LEVELS))
+        steps = walk_nodes(nodes, sided, rules, levels=range(1, MOST_LEVELS), held=upper)
         levels += [Level.of_step(step) for step in steps]
     if len(levels) > 1 and levels[-1].n_clusters == levels[-1].n_nodes:
         levels.pop()
     return select_levels(levels, side == 1)
 
 
-def _first_level(parent: IntArray, linkage: FloatArray, density: FloatArray) -> Level:
+def _first_level(parents: Parents, density: FloatArray) -> Level:
     """The first level without the padding nodes, which no point has as its parent."""
     n_points = len(density)
-    labels, peaks = label_trees(parent[:n_points])
-    return Level(parent[:n_points], linkage[:n_points], density, labels, peaks)
+    index, linkage = parents.index[:n_points], parents.linkage[:n_points]
+    labels, peaks = label_trees(index)
+    return Level(index, linkage, density, labels, peaks)
+
+
+def _hold_upper(constraints: Constraints, first: Level, given: Level) -> HeldConstraints:
+    """The constraints of the clusters of the first level.
+
+    Parameters
+    ----------
+    constraints : Constraints of n_points points
+    first, given : Level of n_points points
+        As the loop goes on with it, and with clusters of one must-link component joined.
+    """
+    points = HeldConstraints(constraints, np.arange(constraints.n_points))
+    parents = Parents(given.parent, given.linkage, 0.0)
+    joined = JoinedLevel(parents, given.density, given.labels, given.peaks)
+    return points.merge(first.labels, first.n_clusters, joined)
 
 
 def _pool(

@@ -19,6 +19,7 @@ from hilander.collection.changes import (
     to_table,
 )
 from hilander.collection.cluster_ids import NEW, match_clusters
+from hilander.collection.known import Known
 from hilander.collection.storage import Notes, Stored, read_collection
 from hilander.errors import HiLanderError
 from hilander.estimator import HiLander
@@ -119,7 +120,11 @@ def _read_former(folder: Path) -> Stored | None:
 
 
 def write_source(
-    inside: Path, model: HiLander, embeddings: npt.NDArray[Any], carried: Carried
+    inside: Path,
+    model: HiLander,
+    embeddings: npt.NDArray[Any],
+    carried: Carried,
+    known: Known | None = None,
 ) -> None:
     """Write what an update of a new run needs into its open folder."""
-    storage.write_source(inside, model, embeddings, carried.notes, carried.changes)
+    storage.write_source(inside, model, embeddings, carried.notes, carried.changes, known)

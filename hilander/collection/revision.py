@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from hilander.arrays.row_source import RowSource
 from hilander.arrays.rows import BoolArray, FloatArray, IntArray
 from hilander.collection.cluster_ids import NEW
+from hilander.collection.holding import condition_rows, find_broken
 from hilander.collection.region import (
     Rescored,
     ScoredLists,
@@ -19,9 +21,11 @@ from hilander.collection.region import (
 )
 from hilander.collection.splice import Part, join_levels, select_levels
 from hilander.hierarchy.basis import Basis
+from hilander.hierarchy.constraints.constraints import Constraints
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.level import Level
 from hilander.hierarchy.local_graph import score_rows
+from hilander.hierarchy.rules import Rules
 from hilander.hierarchy.scorers import Scorer
 from hilander.knn.insertion import insert_rows
 
@@ -52,7 +56,13 @@ class Revision:
     in_region: BoolArray
 
 
-def revise(hierarchy: Hierarchy, kept: BoolArray, inserted: FloatArray, score: Scorer) -> Revision:
+def revise(
+    hierarchy: Hierarchy,
+    kept: BoolArray,
+    inserted: FloatArray,
+    score: Scorer,
+    constraints: Constraints | None = None,
+) -> Revision:
     """Remove points of a hierarchy and insert others.
 
     Lists are searched for the inserted points, and for those that lose a neighbour; edges of points
@@ -67,6 +77,10 @@ def revise(hierarchy: Hierarchy, kept: BoolArray, inserted: FloatArray, score: S
         Prepared points.
     score : Scorer
         With the measures of the basis.
+    constraints : Constraints of n_points points, optional
+        What is known after the update: of the points that stay, then of the inserted ones. Clusters
+        that do not keep it are decoded again, and all points of these are scored again: stored
+        scores are those given what was known before.
     """
     basis, rules = hierarchy.basis, hierarchy.basis.base.frozen_rules
     before = _without_removed(basis, hierarchy.density, kept)
@@ -75,14 +89,13 @@ def revise(hierarchy: Hierarchy, kept: BoolArray, inserted: FloatArray, score: S
     take = RowSource(features).take
 
     n_kept, n_points = int(kept.sum()), len(features)
-    linkage = _extend(before.linkage, n_points)
-    density = _extend(before.density, n_points)
-    if len(found.changed):
-        scores = score_rows(found.changed, found.neighbours, found.affinity, take, score)
-        linkage[found.changed] = scores.linkage
-        settled = scores if rules.as_released else scores.settle_ties()
-        density[found.changed] = settled.density
-    lists = ScoredLists(found.neighbours, found.affinity, linkage, density)
+    lists = ScoredLists(
+        found.neighbours,
+        found.affinity,
+        _extend(before.linkage, n_points),
+        _extend(before.density, n_points),
+    )
+    _score_again(found.changed, lists, take, score, rules, constraints)
 
     labels = hierarchy.labels(-1)
     former = np.concatenate([labels[kept], np.full(n_points - n_kept, NEW)])
@@ -91,17 +104,46 @@ def revise(hierarchy: Hierarchy, kept: BoolArray, inserted: FloatArray, score: S
     p_tau = rules.threshold(0)
     affected = find_affected(former, hierarchy.n_clusters(-1), lists, rescored, p_tau)
     affected[labels[~kept]] = True
+    if constraints is not None:
+        new = np.full(n_points - n_kept, NEW)
+        first = np.concatenate([hierarchy.labels(0)[kept], new])
+        broken = find_broken(constraints, first, former)
+        affected[: len(broken)] |= broken
     in_region = np.append(affected, True)[former]  # the last place is that of NEW
-    parts = []
+    parts, rescored_rows = [], found.changed
     if in_region.any():
+        if constraints is not None:
+            more = np.setdiff1d(np.flatnonzero(in_region), found.changed)
+            _score_again(more, lists, take, score, rules, constraints)
+            rescored_rows = np.union1d(found.changed, more)
         context = choose_context(former, affected, lists, in_region)
-        decoded = decode_region(in_region, context, lists, take, score, rules)
+        decoded = decode_region(in_region, context, lists, take, score, rules, constraints)
         parts.append(Part(np.flatnonzero(in_region), decoded))
     if not in_region.all():
         untouched = ~affected[labels]  # of the points before; all of these are kept
         parts.append(Part(np.flatnonzero(~in_region), select_levels(hierarchy.levels, untouched)))
     levels = join_levels(parts, n_points, rules)
-    return Revision(features, lists, levels, former, found.changed, in_region)
+    return Revision(features, lists, levels, former, rescored_rows, in_region)
+
+
+def _score_again(
+    rows: IntArray,
+    lists: ScoredLists,
+    take: Callable[[IntArray], FloatArray],
+    score: Scorer,
+    rules: Rules,
+    constraints: Constraints | None,
+) -> None:
+    """Score the edges of some rows, and put the scores into the lists."""
+    if not len(rows):
+        return
+    scores = score_rows(rows, lists.neighbours, lists.affinity, take, score)
+    lists.linkage[rows], lists.density[rows] = scores.linkage, scores.density
+    if constraints is not None:
+        scores = condition_rows(rows, lists, constraints)
+        lists.linkage[rows] = scores.linkage
+    settled = scores if rules.as_released else scores.settle_ties()
+    lists.density[rows] = settled.density
 
 
 def _without_removed(basis: Basis, density: FloatArray, kept: BoolArray) -> ScoredLists:

@@ -4,6 +4,7 @@
 `embeddings.npy`   the embeddings as they were given, (n_points, n_features)
 `model`            the model, as `HiLander.save` writes it
 `collection.json`  numbers that were never used as ids, and the settings of a run of the whole
+`known.npz`        what was given beforehand of the items, see `hilander.collection.known`
 `changes.parquet`  what each update changed, see `hilander.collection.changes`
 ================== ==========================================================================
 """
@@ -19,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hilander.collection.changes import CHANGES_FILE, COLUMNS, Table, to_table, write_changes
+from hilander.collection.known import Known
 from hilander.errors import FileFormatError
 from hilander.estimator import HiLander
 from hilander.hierarchy.hierarchy import Hierarchy
@@ -104,6 +106,10 @@ class Stored:
             ) from error
         return mapped
 
+    def read_known(self) -> Known:
+        """What was given beforehand of the items."""
+        return Known.load(self.files, len(self.ids))
+
     def read_changes(self) -> Table:
         """All changes so far."""
         path = self.files.check(CHANGES_FILE)
@@ -149,9 +155,16 @@ def read_item_ids(files: FileList) -> npt.NDArray[Any]:
 
 
 def write_source(
-    inside: Path, model: HiLander, embeddings: npt.NDArray[Any], notes: Notes, changes: Table
+    inside: Path,
+    model: HiLander,
+    embeddings: npt.NDArray[Any],
+    notes: Notes,
+    changes: Table,
+    known: Known | None = None,
 ) -> None:
     """Write what an update needs into an open run folder."""
+    if known is not None:
+        known.save(inside)
     model.save(inside / MODEL_FOLDER)
     np.save(inside / EMBEDDINGS_FILE, embeddings)
     write_json(inside / NOTES_FILE, asdict(notes))

@@ -19,6 +19,8 @@ from hilander.collection.changes import (
     to_table,
 )
 from hilander.collection.cluster_ids import NEW, match_clusters
+from hilander.collection.known import Known, News, hold_review
+from hilander.collection.new_ids import as_ids, new_ids
 from hilander.collection.region import ScoredLists
 from hilander.collection.revision import revise
 from hilander.collection.snapshot import Snapshot, carry_extras, write_snapshot
@@ -27,6 +29,8 @@ from hilander.embeddings.validation import as_embeddings
 from hilander.errors import EmbeddingError, LabelError, SettingError
 from hilander.estimator import HiLander
 from hilander.hierarchy.basis import SetBase
+from hilander.hierarchy.constraints.building import join_constraints
+from hilander.hierarchy.constraints.constraints import Constraints, check_fits
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.level import Level
 from hilander.hierarchy.rules import FEWEST_K
@@ -78,6 +82,8 @@ class Update:
         Number of changes of each kind, see `hilander.collection.changes`.
     seconds : dict of str to float
         Time of each stage.
+    conflicts : list of str
+        Decisions of the review that contradict what else is known, and do not hold.
     """
 
     n_added: int
@@ -88,6 +94,7 @@ class Update:
     reason: str
     changes: dict[str, int]
     seconds: dict[str, float] = field(default_factory=dict)
+    conflicts: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +127,7 @@ def update_collection(
     drop: Drop | None,
     remove: npt.NDArray[Any] | None,
     rerun: bool | str = "auto",
+    news: News | None = None,
 ) -> Update:
     """Update a collection on disk, whose lock is held.
 
@@ -131,11 +139,15 @@ def update_collection(
     remove : ndarray of ids, optional
     rerun : bool or "auto"
         As for `Collection.add`.
+    news : News, optional
+        What is newly known. What was known holds on.
     """
     start = time.perf_counter()
     items = _collect_items(stored, drop, remove)
+    known, constraints, conflicts = _hold_known(stored, items, news or News())
     whole, reason = _must_rerun(stored, len(items.ids), rerun)
-    clustered = _cluster_whole(stored, model, items) if whole else _revise(stored, model, items)
+    run = _cluster_whole if whole else _revise
+    clustered = run(stored, model, items, constraints)
     clustered_at = time.perf_counter()
 
     n_points, n_added = len(items.ids), len(items.added)
@@ -148,6 +160,7 @@ def update_collection(
     labels = clustered.levels.labels(-1)
     match = match_clusters(before, labels, stored.notes.next_cluster)
     hierarchy = Hierarchy(clustered.levels.levels, cluster_ids=match.ids)
+    hierarchy.constraints = constraints
     moved = Transition(
         items.ids, before, match.ids[labels], match, stored.ids[~items.kept],
         ids_before[~items.kept],
@@ -161,7 +174,7 @@ def update_collection(
     seconds = {"cluster": round(clustered_at - start, 4)}
     done = Update(
         n_added, int((~items.kept).sum()), clustered.n_rescored, clustered.n_decoded, whole,
-        reason, count_changes(changes), seconds,
+        reason, count_changes(changes), seconds, conflicts,
     )  # fmt: skip
     notes = stored.notes.count_up(match.next_id, items.next_row)
     extras = carry_extras(stored, items.kept, n_added, clustered.features, items.columns)
@@ -169,7 +182,7 @@ def update_collection(
     with folder_writer(stored.folder, RUN_KIND) as inside:
         as_csv = (stored.folder / "clusters.csv").is_file()
         write_snapshot(inside, snapshot, extras, as_csv=as_csv)
-        write_source(inside, model, items.embeddings, notes, history)
+        write_source(inside, model, items.embeddings, notes, history, known)
         write_json(inside / DETAILS_FILE, _describe(stored, snapshot, items, done))
     seconds["write"] = round(time.perf_counter() - clustered_at, 4)
     return done
@@ -179,7 +192,7 @@ def _collect_items(stored: Stored, drop: Drop | None, remove: npt.NDArray[Any] |
     """Check what is added and removed, and put the items together."""
     kept = np.ones(len(stored.ids), dtype=bool)
     if remove is not None:
-        gone = _as_ids(remove, stored.ids.dtype.kind if len(stored.ids) else None)
+        gone = as_ids(remove, stored.ids.dtype.kind if len(stored.ids) else None)
         missing = np.setdiff1d(gone, stored.ids)
         if len(missing):
             raise LabelError(
@@ -197,7 +210,7 @@ def _collect_items(stored: Stored, drop: Drop | None, remove: npt.NDArray[Any] |
             f"X has {added.shape[1]} features, the collection has {before.shape[1]}; use the "
             "embedder of the collection"
         )
-    ids, next_row = _new_ids(stored, kept, drop.ids, len(added))
+    ids, next_row = new_ids(stored, kept, drop.ids, len(added))
     embeddings = np.concatenate([before[kept], added]) if kept.any() else np.asarray(added)
     given = {} if drop.labels is None else {"label": drop.labels}
     columns = {name: np.asarray(one) for name, one in {**drop.columns, **given}.items()}
@@ -209,54 +222,24 @@ def _collect_items(stored: Stored, drop: Drop | None, remove: npt.NDArray[Any] |
     return _Items(kept, ids, embeddings, added, columns, next_row)
 
 
-def _new_ids(
-    stored: Stored, kept: BoolArray, given: Any, n_added: int
-) -> tuple[npt.NDArray[Any], int]:
-    """Ids of all items after an update, and the next number for an item."""
-    left, next_row = stored.ids[kept], stored.notes.next_row
-    kind = stored.ids.dtype.kind if len(stored.ids) else None
-    if given is None:
-        if kind == "U":
-            raise LabelError("the items of the collection have text as ids; give ids of the new")
-        largest = int(stored.ids.max(initial=-1)) + 1
-        ids: npt.NDArray[Any] = max(next_row, largest) + np.arange(n_added)
+def _hold_known(
+    stored: Stored, items: _Items, news: News
+) -> tuple[Known, Constraints | None, list[str]]:
+    """What is known after an update, the constraints, and the decisions that do not fit."""
+    known = stored.read_known()
+    so_far = None if stored.hierarchy is None else stored.hierarchy.constraints
+    if so_far is None and known.is_nothing and news.is_nothing:
+        return Known(Constraints.none(len(items.ids))), None, []
+    names = items.ids.astype(str).tolist()
+    after = known.extend(items.kept, news, names)
+    if news.review is not None:
+        constraints, conflicts = hold_review(after.constraints, news, names)
     else:
-        ids = _as_ids(np.asarray(given), kind)
-    if ids.shape != (n_added,):
-        raise LabelError(f"got ids of shape {ids.shape} for {n_added} rows; give one each")
-    values, counts = np.unique(ids, return_counts=True)
-    if len(values) < n_added:
-        twice = values[counts > 1][0]
-        raise LabelError(f"the id {twice.item()!r} is given to several rows; give each row its own")
-    known = values[np.isin(values, left)]
-    if len(known):
-        raise LabelError(
-            f"the collection has an item {known[0].item()!r} already ({len(known):,} of "
-            f"{n_added:,} ids are in it); remove it first, or in the same update"
-        )
-    if ids.dtype.kind in "iu":
-        next_row = max(next_row, int(ids.max()) + 1)
-    return (np.concatenate([left, ids]) if kind is not None else ids), next_row
-
-
-def _as_ids(given: npt.NDArray[Any], kind: str | None) -> npt.NDArray[Any]:
-    """Ids as int64 or text; `kind` is that of the collection's ids."""
-    if given.dtype.kind == "O":
-        given = given.astype(str)
-    is_text = given.dtype.kind == "U"
-    if kind is not None and kind != "U" and is_text:
-        try:
-            return given.astype(np.int64)
-        except ValueError:
-            example = given[0] if len(given) else ""
-            raise LabelError(
-                f"the ids of the collection are whole numbers, got {example!r}; give such ids"
-            ) from None
-    if kind == "U":
-        return given.astype(str)
-    if not is_text and given.dtype.kind not in "iu":
-        raise LabelError(f"ids are of type {given.dtype}; give whole numbers or text")
-    return given if is_text else given.astype(np.int64)
+        parts = [after.constraints]
+        if so_far is not None:
+            parts.append(so_far.renumber(known.new_rows(items.kept), len(names)))
+        constraints, conflicts = join_constraints(parts, names), []
+    return after, check_fits(constraints, len(names)), conflicts
 
 
 def _must_rerun(stored: Stored, n_points: int, rerun: bool | str) -> tuple[bool, str]:
@@ -283,7 +266,9 @@ def _must_rerun(stored: Stored, n_points: int, rerun: bool | str) -> tuple[bool,
     return bool(rerun), "asked for" if rerun else (text if has_drifted else "")
 
 
-def _revise(stored: Stored, model: HiLander, items: _Items) -> _Clustered:
+def _revise(
+    stored: Stored, model: HiLander, items: _Items, constraints: Constraints | None
+) -> _Clustered:
     """Insert and remove items, and cluster again what that affects."""
     from hilander.training.assignment import freeze_scorer
 
@@ -293,19 +278,22 @@ def _revise(stored: Stored, model: HiLander, items: _Items) -> _Clustered:
     base = hierarchy.basis.base
     score = freeze_scorer(model.model_, base, model.method, model.device)
     inserted = base.preparation.apply(items.added)
-    found = revise(hierarchy, items.kept, inserted, score)
+    found = revise(hierarchy, items.kept, inserted, score, constraints)
     counts = len(found.rescored), int(found.in_region.sum())
     return _Clustered(Hierarchy(found.levels), found.features, found.lists, base, *counts)
 
 
-def _cluster_whole(stored: Stored, model: HiLander, items: _Items) -> _Clustered:
+def _cluster_whole(
+    stored: Stored, model: HiLander, items: _Items, constraints: Constraints | None
+) -> _Clustered:
     """Cluster all items, with the settings of the first run."""
     n_points = len(items.ids)
     if n_points <= FEWEST_K:
-        alone = Hierarchy([Level.of_single_nodes(n_points)])
+        groups = None if constraints is None else constraints.component
+        alone = Hierarchy([Level.of_single_nodes(n_points, groups)])
         return _Clustered(alone, None, None, None, n_points, n_points)
     work = Work()
-    steps = model.walk(items.embeddings, work=work, **stored.notes.asked)
+    steps = model.walk(items.embeddings, work=work, constraints=constraints, **stored.notes.asked)
     keep_last = model.rules_.as_released
     hierarchy = Hierarchy.of_steps(steps, keep_last=keep_last, keep_graph=True, work=work)
     basis = hierarchy.basis
@@ -325,7 +313,15 @@ def _describe(stored: Stored, snapshot: Snapshot, items: _Items, done: Update) -
         model = {**model, "preparation": base.preparation.describe()}
     facts = {
         name: getattr(done, name)
-        for name in ("n_added", "n_removed", "n_rescored", "n_decoded", "whole", "reason")
+        for name in (
+            "n_added",
+            "n_removed",
+            "n_rescored",
+            "n_decoded",
+            "whole",
+            "reason",
+            "conflicts",
+        )
     }
     return {
         **details,

@@ -71,7 +71,13 @@ class Level:
         return cls(zeros, linkage, zeros.astype(np.float32), zeros, zeros[:1], stops_early=True)
 
     @classmethod
-    def of_single_nodes(cls, n_nodes: int) -> Level:
-        """Every node by itself."""
+    def of_single_nodes(cls, n_nodes: int, group: IntArray | None = None) -> Level:
+        """Every node by itself, or under the first one of its group, shape (n_nodes,)."""
         nodes, none = np.arange(n_nodes), np.full(n_nodes, np.nan, dtype=np.float32)
-        return cls(nodes, none, np.zeros(n_nodes, dtype=np.float32), nodes, nodes, True)
+        zeros = np.zeros(n_nodes, dtype=np.float32)
+        if group is None:
+            return cls(nodes, none, zeros, nodes, nodes, True)
+        _, peaks, labels = np.unique(group, return_index=True, return_inverse=True)
+        parent = peaks[labels]
+        linkage = np.where(parent == nodes, np.float32(np.nan), np.float32(1))
+        return cls(parent, linkage, zeros, labels, peaks, True)

@@ -124,6 +124,72 @@ def test_decisions_that_were_undone_are_not_held(files, tmp_path, capsys):
     np.testing.assert_array_equal(Hierarchy.load(run).labels(), free)
 
 
+def split_file(folder, place, n_first):
+    """The first rows of the file, and the others."""
+    table = pyarrow.parquet.read_table(folder / "faces.parquet")
+    for name, part in (("old", table[:n_first]), ("new", table[n_first:])):
+        pyarrow.parquet.write_table(part, place / f"{name}.parquet")
+
+
+def test_an_update_holds_what_was_given_to_the_run_and_its_review(files, tmp_path, capsys):
+    folder, ids, _ = files
+    split_file(folder, tmp_path, 100)
+    run = tmp_path / "run"
+    known = write_pairs(tmp_path / "known.csv", [(ids[3], "x"), (ids[90], "x")], ("id", "label"))
+    command = ["cluster", str(tmp_path / "old.parquet"), "-o", str(run)]
+    assert main([*command, "--apart-column", "photo", "--known-labels", str(known)]) == 0
+    labels = Hierarchy.load(run).labels()
+    a, b, _ = against(labels)
+    c = int(np.flatnonzero(labels == labels[40])[0])
+    merge = {"groups": [int(labels[a]), int(labels[c])], "must": [[a, c]]}
+    split = {"group": int(labels[a]), "parts": [[b]], "cannot": [[a, b]]}
+    wrong = {"group": int(labels[3]), "parts": [[90]], "cannot": [[3, 90]]}
+    review(run, [("split", wrong), ("split", split), ("merge", merge)])
+    later = write_pairs(tmp_path / "later.csv", [(ids[110], "x")], ("id", "label"))
+    apart = write_pairs(tmp_path / "apart.csv", [(ids[126], ids[127])])
+    capsys.readouterr()
+    update = ["update", str(run), str(tmp_path / "new.parquet"), "--known-labels", str(later)]
+    assert main([*update, "--apart", str(apart)]) == 0
+    said = capsys.readouterr()
+    assert f"review of {run}: 3 decisions on pairs hold" in said.out
+    assert "1 decisions of the review contradict what else is known" in said.err
+    assert "face 3 and face 90 were reviewed as different" in said.err
+    found = Hierarchy.load(run)
+    for level in range(found.n_levels):
+        broken = found.constraints.count_broken(found.labels(level))
+        assert broken == {"together": 0, "apart": 0}
+    labels = found.labels()
+    assert labels[a] == labels[c] != labels[b]
+    assert labels[3] == labels[90] == labels[110]
+    assert labels[126] != labels[127]
+    for photo in range(16):
+        members = labels[np.arange(0, 8, 2) + 8 * photo]
+        assert len(np.unique(members)) == 4
+    # A decision that is undone holds no longer; without the review, none of them does.
+    assert main(["update", str(run), "--apart", str(apart), "--no-review"]) == 0
+    held = Hierarchy.load(run).constraints
+    assert held.component[a] != held.component[c]
+    assert held.component[3] == held.component[110]
+
+
+def test_an_update_says_which_columns_the_new_items_lack(files, tmp_path, capsys):
+    folder, ids, _ = files
+    split_file(folder, tmp_path, 100)
+    run = tmp_path / "run"
+    command = ["cluster", str(tmp_path / "old.parquet"), "-o", str(run), "--apart-column", "photo"]
+    assert main(command) == 0
+    bare = pyarrow.parquet.read_table(tmp_path / "new.parquet").drop_columns(["photo"])
+    pyarrow.parquet.write_table(bare, tmp_path / "bare.parquet")
+    assert main(["update", str(run), str(tmp_path / "bare.parquet")]) == 0
+    assert "apart column photo: unknown for the new items" in capsys.readouterr().out
+    together = write_pairs(tmp_path / "pairs.csv", [(ids[100], ids[108])])
+    assert main(["update", str(run), "--together", str(together)]) == 0
+    labels = Hierarchy.load(run).labels()
+    assert labels[100] == labels[108]
+    assert main(["update", str(run), "--apart-column", "photo"]) == 2
+    assert "--apart-column photo needs a file of embeddings" in capsys.readouterr().err
+
+
 def test_answers_are_training_evidence(files, tmp_path, monkeypatch, capsys):
     """Without labels the corrected clusters are identities; pairs give labels to others."""
     folder, ids, free = files

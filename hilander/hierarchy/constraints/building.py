@@ -81,13 +81,17 @@ def build_constraints(
     return constraints
 
 
-def join_constraints(parts: Sequence[Constraints]) -> Constraints:
+def join_constraints(
+    parts: Sequence[Constraints], names: Sequence[str] | None = None
+) -> Constraints:
     """All that several constraints of the same points say.
 
     Parameters
     ----------
     parts : sequence of Constraints of n_points points
         At least one. Of the known labels, equal numbers mean equal labels.
+    names : sequence of str, optional
+        Ids of the points, for errors.
 
     Raises
     ------
@@ -95,14 +99,34 @@ def join_constraints(parts: Sequence[Constraints]) -> Constraints:
         When they contradict each other.
     """
     n_points = parts[0].n_points
-    links = stack_groups([_membership(one.component, n_points) for one in parts], n_points)
+    of_points = np.stack([one.known[one.component] for one in parts])
+    known = of_points.max(axis=0)
+    differ = np.flatnonzero(((of_points >= 0) & (of_points != known)).any(axis=0))
+    if len(differ):
+        row = int(differ[0])
+        name = f"row {row}" if names is None else names[row]
+        raise LabelError(
+            f"what is known contradicts itself: {name} has two known labels; drop one of them"
+        )
+    same = [_membership(one, n_points) for one in (*(one.component for one in parts), known)]
+    links = stack_groups(same, n_points)
     groups = stack_groups([_of_first_points(one) for one in parts], n_points)
     none = np.empty((0, 2), dtype=np.int64)
-    of_points = [one.known[one.component] for one in parts]
-    combined = _combine(Statements(none, links, groups, np.max(of_points, axis=0), None))
-    for known in of_points:
-        refuse_contradictions(combined, Statements(none, links, groups, known, None), none)
-    return combined
+    statements = Statements(none, links, groups, known, names)
+    combined = _combine(statements)
+    refuse_contradictions(combined, statements, none)
+    return Constraints(combined.component, _drop_repeated(combined.apart), combined.known)
+
+
+def _drop_repeated(groups: csr_matrix) -> csr_matrix:
+    """The groups, (n_components, n_groups), without those of equal members."""
+    by_group = groups.tocsc()
+    by_group.sort_indices()
+    starts, members = by_group.indptr, by_group.indices
+    first: dict[bytes, int] = {}
+    for number in range(by_group.shape[1]):
+        first.setdefault(members[starts[number] : starts[number + 1]].tobytes(), number)
+    return csr_matrix(by_group[:, sorted(first.values())])
 
 
 def _of_first_points(constraints: Constraints) -> csr_matrix:

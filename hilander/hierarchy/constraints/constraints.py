@@ -11,6 +11,7 @@ Three kinds of knowledge are held, each in a form whose size grows with the numb
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,19 @@ class Constraints:
         of_old[self.component[kept]] = component[new_row[kept]]
         return self._regroup(component, of_old)
 
+    def cut(self, members: IntArray, n_nodes: int) -> Constraints:
+        """The constraints of some points, and of nodes after them of which nothing is known.
+
+        Parameters
+        ----------
+        members : ndarray of shape (n_members,)
+        n_nodes : int
+            At least n_members.
+        """
+        new_row = np.full(self.n_points, -1)
+        new_row[members] = np.arange(len(members))
+        return self.renumber(new_row, n_nodes)
+
     def _regroup(self, component: IntArray, of_old: IntArray) -> Constraints:
         """Constraints of new components, each of the old ones that `of_old` gives; -1 for none."""
         n_components = int(component.max(initial=-1)) + 1
@@ -218,16 +232,27 @@ class Constraints:
             sums.update(np.ascontiguousarray(array, dtype=np.int64).data)
         return sums.hexdigest()
 
+    def to_arrays(self) -> dict[str, Any]:
+        """The arrays of a file, for `of_arrays`."""
+        return {
+            "component": self.component,
+            "known": self.known,
+            "apart_starts": self.apart.indptr,
+            "apart_groups": self.apart.indices,
+            "n_groups": np.array(self.apart.shape[1]),
+        }
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Constraints:
+        """The constraints that a file holds."""
+        groups, starts = arrays["apart_groups"], arrays["apart_starts"]
+        shape = (len(arrays["known"]), int(arrays["n_groups"]))
+        apart = csr_matrix((np.ones(len(groups), dtype=np.int8), groups, starts), shape)
+        return cls(arrays["component"], apart, arrays["known"])
+
     def save(self, folder: Path) -> None:
         """Write the constraints into an open run folder."""
-        np.savez(
-            folder / CONSTRAINTS_FILE,
-            component=self.component,
-            known=self.known,
-            apart_starts=self.apart.indptr,
-            apart_groups=self.apart.indices,
-            n_groups=np.array(self.apart.shape[1]),
-        )
+        np.savez(folder / CONSTRAINTS_FILE, **self.to_arrays())
 
     @classmethod
     def load(cls, files: FileList) -> Constraints | None:
@@ -237,10 +262,7 @@ class Constraints:
         path = files.check(CONSTRAINTS_FILE)
         try:
             with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-                groups, starts = arrays["apart_groups"], arrays["apart_starts"]
-                shape = (len(arrays["known"]), int(arrays["n_groups"]))
-                apart = csr_matrix((np.ones(len(groups), dtype=np.int8), groups, starts), shape)
-                return cls(arrays["component"], apart, arrays["known"])
+                return cls.of_arrays(arrays)
         except Exception as error:  # zipfile and zlib raise kinds of their own on a damaged file
             raise FileFormatError(
                 f"{path} is damaged ({error or type(error).__name__}); run `hilander cluster` again"

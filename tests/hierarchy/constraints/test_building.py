@@ -87,6 +87,17 @@ def test_joined_constraints_demand_what_each_demands():
     np.testing.assert_array_equal(both.are_apart(left, right), whole.are_apart(left, right))
 
 
+def test_joined_labels_join_points_of_all_parts_and_groups_count_once():
+    one = build_constraints(4, Knowledge(known_labels=[0, -1, 1, -1], cannot_link=[(0, 2)]))
+    other = build_constraints(4, Knowledge(known_labels=[-1, 0, -1, -1], cannot_link=[(2, 0)]))
+    both = join_constraints([one, other, one])
+    np.testing.assert_array_equal(both.component, [0, 0, 1, 2])
+    assert both.apart.shape[1] == 1
+    third = build_constraints(4, Knowledge(known_labels=[1, -1, -1, -1]))
+    with pytest.raises(LabelError, match="b has two known labels"):
+        join_constraints([one, third], ["b", "c", "d", "e"])
+
+
 def test_constraints_that_contradict_each_other_cannot_be_joined():
     one = build_constraints(3, Knowledge(must_link=[(0, 1)]))
     other = build_constraints(3, Knowledge(cannot_link=[(0, 1)]))
