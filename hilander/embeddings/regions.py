@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hilander.arrays.rows import IntArray, drop_pages, exact_unit_rows, read_rows, row_blocks
+from hilander.arrays.rows import (
+    FloatArray,
+    IntArray,
+    drop_pages,
+    exact_unit_rows,
+    read_rows,
+    row_blocks,
+)
+from hilander.engines.threads import open_workers
 
 
 def take_regions(
@@ -35,24 +43,29 @@ def take_regions(
     if len(points) <= n_regions * size:
         return np.arange(len(points))
     chosen = np.random.default_rng([seed, 5]).choice(len(points), n_regions, replace=False)
-    anchors = exact_unit_rows(np.asarray(points[np.sort(chosen)], dtype=np.float32))
+    anchors = _unit(np.asarray(points[np.sort(chosen)], dtype=np.float32))
     nearest = np.zeros((n_regions, 0), dtype=np.int64)
-    cosine = np.zeros((n_regions, 0))
-    for rows in row_blocks(*points.shape):
-        found = anchors @ exact_unit_rows(read_rows(points, rows)).T
-        drop_pages(points)
-        cosine = np.concatenate([cosine, found], axis=1)
-        numbers = np.broadcast_to(np.arange(rows.start, rows.stop), found.shape)
-        nearest = np.concatenate([nearest, numbers], axis=1)
-        nearest, cosine = _keep_best(nearest, cosine, size)
+    cosine = np.zeros((n_regions, 0), dtype=np.float32)
+    with open_workers(alone=True):  # one thread for each product: the same digits everywhere
+        for rows in row_blocks(len(points), max(points.shape[1], n_regions)):
+            found = anchors @ _unit(read_rows(points, rows)).T
+            drop_pages(points)
+            best = _find_best(found, size)
+            cosine = np.concatenate([cosine, np.take_along_axis(found, best, axis=1)], axis=1)
+            nearest = np.concatenate([nearest, best + rows.start], axis=1)
+            best = _find_best(cosine, size)
+            cosine = np.take_along_axis(cosine, best, axis=1)
+            nearest = np.take_along_axis(nearest, best, axis=1)
     return np.unique(nearest)
 
 
-def _keep_best(
-    nearest: IntArray, cosine: npt.NDArray[np.float64], size: int
-) -> tuple[IntArray, npt.NDArray[np.float64]]:
-    """The `size` nearest of each region."""
-    if nearest.shape[1] <= size:
-        return nearest, cosine
-    best = np.argpartition(-cosine, size - 1, axis=1)[:, :size]
-    return np.take_along_axis(nearest, best, axis=1), np.take_along_axis(cosine, best, axis=1)
+def _unit(rows: FloatArray) -> FloatArray:
+    return exact_unit_rows(rows).astype(np.float32)
+
+
+def _find_best(cosine: FloatArray, size: int) -> IntArray:
+    """Columns of the `size` largest cosines of each row, in no order."""
+    n_columns = cosine.shape[1]
+    if n_columns <= size:
+        return np.broadcast_to(np.arange(n_columns), cosine.shape)
+    return np.argpartition(cosine, n_columns - size, axis=1)[:, n_columns - size :]

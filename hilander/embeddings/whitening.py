@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hilander.arrays.rows import FloatArray, IntArray
+from hilander.engines.threads import open_workers
 
 # A unit row in float32 is off by about 1e-7; members that differ by less are equal.
 _ROUNDING = 1e-6
@@ -27,7 +28,11 @@ def whiten_within(features: FloatArray, labels: IntArray, ridge: float) -> Float
     -------
     transform : ndarray of shape (dim, dim), float32, symmetric
     """
-    codes = np.unique(labels, return_inverse=True)[1]
+    with open_workers(alone=True):  # more threads would change the last digits
+        return _whiten(features, np.unique(labels, return_inverse=True)[1], ridge)
+
+
+def _whiten(features: FloatArray, codes: IntArray, ridge: float) -> FloatArray:
     size = np.bincount(codes)
     centres = np.zeros((len(size), features.shape[1]))
     np.add.at(centres, codes, features)

@@ -5,12 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from hilander import HiLander
 from hilander.cli.main import main
 from hilander.embeddings.preparation import PerSetPreparation, Preparation
 from hilander.hierarchy.work import Work
 from hilander.metrics.scores import bcubed_f
+from hilander.synthetic.face_like import PRESETS, make_face_like
 from hilander.synthetic.identities import make_identities
 from hilander.training import set_preparation
 from hilander.training.inference import plan_run
@@ -102,6 +104,27 @@ def test_a_large_set_is_whitened_by_regions_of_it(model, monkeypatch):
     assert not np.array_equal(once, whole)
     agreement = (once * whole).sum() / np.linalg.norm(once) / np.linalg.norm(whole)
     assert agreement > 0.98
+
+
+@pytest.mark.slow
+def test_whether_a_set_is_whitened_does_not_depend_on_the_number_of_points(model):
+    # With few large regions, which are denser in a larger set, the larger set alone was whitened.
+    chosen = []
+    for n_points in (20_000, 200_000):
+        scale = n_points / PRESETS["imdb"].n_points
+        points, _ = make_face_like("imdb", scale=scale, seed=2)
+        chosen.append(prepare(model, points).transform is not None)
+    assert chosen == [False, False]
+    wide = [stretched(n_identities=n, size=25, dim=96)[0] for n in (400, 1_600)]
+    assert [prepare(model, points).transform is not None for points in wide] == [True, True]
+
+
+def test_a_whitening_does_not_depend_on_the_number_of_threads(model):
+    points, _ = stretched(dim=192)
+    with threadpool_limits(1):
+        alone = prepare(model, points).transform
+    with threadpool_limits(2):
+        np.testing.assert_array_equal(prepare(model, points).transform, alone)
 
 
 @pytest.mark.parametrize("n", [12, 16, 40])
