@@ -23,10 +23,15 @@ from hilander.hierarchy.levels import LevelStep, walk_levels
 from hilander.hierarchy.original_order import reorder_graph, restore_original_order
 from hilander.hierarchy.rules import Rules, resolve_rules
 from hilander.hierarchy.work import Work
+from hilander.knn.local_order import find_local_order
 from hilander.knn.search import build_knn_graph
 from hilander.training.methods import find_method
 from hilander.training.model import Model
 from hilander.training.set_preparation import resolve_preparation
+
+# Points from which on they are sorted so that neighbours are near each other. A search is then
+# approximate, so its result depends on the order in any case.
+LOCAL_ORDER_FROM = 30_001
 
 
 @dataclass(frozen=True)
@@ -146,9 +151,6 @@ def walk_points(
     if canonical_order.in_use:
         order = canonical_order.find_canonical_order(points)
         points = reorder_rows(points, order)
-        graph = None if graph is None else reorder_graph(graph, order)
-        if constraints is not None:
-            constraints = constraints.renumber(canonical_order.invert_order(order), len(points))
     score = method.make_scorer(model.network, plan.rules, settings.device, plan.memory.score)
     preparation = resolve_preparation(
         model, points, plan.rules, score, whiten=settings.whiten, own_graph=graph is not None
@@ -156,6 +158,13 @@ def walk_points(
     if work is not None:
         work.preparation = preparation.describe()
         work.base = SetBase(preparation, plan.rules, score.measures)
+    if order is None and graph is None and len(points) >= LOCAL_ORDER_FROM:
+        order = find_local_order(points)
+        points = reorder_rows(points, order)
+    if order is not None:
+        graph = None if graph is None else reorder_graph(graph, order)
+        if constraints is not None:
+            constraints = constraints.renumber(canonical_order.invert_order(order), len(points))
     prepared = plan.memory.prepare(preparation, points, folder)
     search = partial(build_knn_graph, verbose=settings.verbose, memory=plan.memory.search)
     steps = walk_levels(

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import local
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from hilander.arrays.rows import FloatArray, IntArray
+from hilander.arrays.rows import FloatArray
 from hilander.engines.threads import open_workers
-from hilander.graph.edges import edge_matrix, find_entries, overlap_rows
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
 
-_ALL_PAIRS = 48  # largest k at which all pairs of two lists are compared
-_HUB = 1_000  # entries of a row; a longer row is searched, not copied for every edge
-_ENTRY_BLOCK = 2_000_000  # entries of rows in a block, to bound the memory
+_SMALLEST_BLOCK = 4_096  # nodes
 _SINGLE_THREAD = 20_000  # edges; with fewer, a second thread costs more than it saves
 
 
@@ -48,34 +46,29 @@ def compare_lists(graph: KnnGraph, close: int) -> CommonLists:
     close : int
         How many neighbours count as the closest.
     """
-    k, listed = graph.k, _small_indices(graph)
-    found = [np.zeros(listed.shape, dtype=np.uint16) for _ in range(3)]
-    back, shared, shared_close = found
+    from hilander.linkage.evidence.edge_kernels import compare_lists_of
+
+    listed = _small_indices(graph)
+    found = np.empty((3, *listed.shape), dtype=np.uint16)
 
     def compare(rows: slice) -> None:
-        own = listed[rows]
-        other = np.take(listed, graph.neighbours[rows], axis=0, mode="clip")  # (block, k, k)
-        back[rows] = _rank_in(other, np.arange(rows.start, rows.stop, dtype=listed.dtype))
-        if k <= _ALL_PAIRS:
-            shared[rows] = _count_common(own, other)
-        shared_close[rows] = _count_common(own[:, :close], other[:, :, :close])
+        place = np.zeros(graph.n_nodes, dtype=np.int32)
+        compare_lists_of(listed, rows.start, rows.stop, close, place, found)
 
     with open_workers(alone=listed.size <= _SINGLE_THREAD) as workers:
-        workers.map(compare, edge_blocks(graph.n_nodes, k * k))
-    if k > _ALL_PAIRS:
-        ones = edge_matrix(graph, np.ones(listed.shape, dtype=np.float32))
-        shared[:] = overlap_rows(ones, ones, graph)
-    return CommonLists(back, shared, shared_close)
+        workers.map(compare, _large_blocks(graph.n_nodes))
+    return CommonLists(*found)
+
+
+def _large_blocks(n_nodes: int) -> list[slice]:
+    """A few blocks for each thread, because each takes memory for all nodes."""
+    size = max(_SMALLEST_BLOCK, n_nodes // 16)
+    return [slice(at, min(at + size, n_nodes)) for at in range(0, n_nodes, size)]
 
 
 def rank_back(graph: KnnGraph) -> npt.NDArray[np.uint16]:
     """Rank of each node in the list of each of its neighbours, from 1; 0 where not listed."""
-    listed = _small_indices(graph)
-    back = np.zeros(listed.shape, dtype=np.uint16)
-    for rows in edge_blocks(graph.n_nodes, graph.k * graph.k):
-        other = np.take(listed, graph.neighbours[rows], axis=0, mode="clip")
-        back[rows] = _rank_in(other, np.arange(rows.start, rows.stop, dtype=listed.dtype))
-    return back
+    return compare_lists(graph, 0).back
 
 
 def _small_indices(graph: KnnGraph) -> npt.NDArray[Any]:
@@ -84,20 +77,32 @@ def _small_indices(graph: KnnGraph) -> npt.NDArray[Any]:
     return graph.neighbours.astype(np.int32) if small else graph.neighbours
 
 
-def _rank_in(lists: npt.NDArray[Any], node: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Rank of each node in k lists, from 1, shape (block, k); 0 where it is not listed."""
-    hit = lists == node[:, None, None]
-    rank: npt.NDArray[Any] = np.where(hit.any(axis=2), hit.argmax(axis=2) + 1, 0)
-    return rank
+def link_both_ways(
+    graph: KnnGraph, value: FloatArray, rank_back: npt.NDArray[np.uint16]
+) -> csr_matrix:
+    """The symmetric matrix of the edges, with the larger value of both directions.
 
+    Parameters
+    ----------
+    graph : KnnGraph of n_nodes nodes
+    value : ndarray of shape (n_nodes, k), float32
+        Of each edge.
+    rank_back : ndarray of shape (n_nodes, k)
+        Rank of each node in the list of its neighbour, from 1; 0 where it is not listed.
 
-def _count_common(own: npt.NDArray[Any], lists: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Number of entries of k lists that are in a node's own list, shape (block, k)."""
-    hit = np.zeros(lists.shape, dtype=bool)
-    for place in range(own.shape[1]):
-        hit |= lists == own[:, place, None, None]
-    count: npt.NDArray[Any] = hit.sum(axis=2)
-    return count
+    Returns
+    -------
+    links : csr_matrix of shape (n_nodes, n_nodes), rows sorted by column
+    """
+    from hilander.linkage.evidence.edge_kernels import count_entries, fill_rows, sort_rows
+
+    listed = _small_indices(graph)
+    starts = np.concatenate([[0], np.cumsum(count_entries(listed, rank_back))])
+    columns, ordered = np.empty((2, starts[-1]), dtype=listed.dtype)
+    values, ordered_values = np.empty((2, starts[-1]), dtype=np.float32)
+    fill_rows(listed, rank_back, value, starts, columns, values)
+    sort_rows(starts, columns, values, ordered, ordered_values)
+    return csr_matrix((ordered_values, ordered, starts), (graph.n_nodes, graph.n_nodes))
 
 
 class CommonLinks:
@@ -115,65 +120,17 @@ class CommonLinks:
     def __init__(self, links: csr_matrix, graph: KnnGraph) -> None:
         links.sort_indices()
         self.links, self.graph = links, graph
-        self._entries = np.diff(links.indptr)
-        # Thousands of equal points have the same few neighbours. Copies of the row of such a hub
-        # for each of its edges would take memory quadratic in their number.
-        is_hub = self._entries >= _HUB
-        at_hub = is_hub[graph.neighbours] | is_hub[:, None] if is_hub.any() else None
-        self._hub_edges = np.arange(0) if at_hub is None else np.flatnonzero(at_hub)
-        self._hub_sums = self._search_short_rows(self._hub_edges)
+        self._scratch = local()  # zeros for all nodes, once for each thread
 
     def of(self, rows: slice) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Number, sum of i, sum of j and sum of products, each of shape (block, k)."""
-        k = self.graph.k
-        sums = np.zeros((4, (rows.stop - rows.start) * k), dtype=np.float32)
-        first, last = np.searchsorted(self._hub_edges, [rows.start * k, rows.stop * k])
-        plain = np.ones(sums.shape[1], dtype=bool)
-        plain[self._hub_edges[first:last] - rows.start * k] = False
-        left = np.repeat(np.arange(rows.start, rows.stop), k)[plain]
-        sums[:, plain] = self._compare(left, self.graph.neighbours[rows].ravel()[plain])
-        sums[:, ~plain] = self._hub_sums[:, first:last]
-        count, of_i, of_j, both = sums.reshape(4, -1, k)
+        from hilander.linkage.evidence.edge_kernels import sum_common
+
+        links, neighbours = self.links, self.graph.neighbours[rows]
+        sums = np.empty((4, *neighbours.shape), dtype=np.float32)
+        if not hasattr(self._scratch, "held"):
+            self._scratch.held = np.zeros(self.graph.n_nodes, dtype=np.float32)
+        held = self._scratch.held
+        sum_common(links.indptr, links.indices, links.data, neighbours, rows.start, held, sums)
+        count, of_i, of_j, both = sums
         return count, of_i, of_j, both
-
-    def _compare(self, left: IntArray, right: IntArray) -> FloatArray:
-        """The four sums for pairs of rows, shape (4, n_pairs), by merging their sorted entries."""
-        here, there = self.links[left], self.links[right]
-        of_i, of_j = here.multiply(_ones_like(there)), _ones_like(here).multiply(there)
-        count = np.diff(of_i.indptr)
-        pair = np.repeat(np.arange(len(left)), count)
-        return np.stack(
-            [
-                count,
-                np.bincount(pair, of_i.data, len(left)),
-                np.bincount(pair, of_j.data, len(left)),
-                np.bincount(pair, of_i.data * of_j.data, len(left)),
-            ]
-        ).astype(np.float32)
-
-    def _search_short_rows(self, edges: IntArray) -> FloatArray:
-        """The four sums of edges at hubs, shape (4, n_edges), from the shorter rows."""
-        sums = np.zeros((4, len(edges)), dtype=np.float32)
-        left, right = edges // self.graph.k, self.graph.neighbours.ravel()[edges]
-        swap = self._entries[left] > self._entries[right]
-        short, long = np.where(swap, right, left), np.where(swap, left, right)
-        taken = np.cumsum(self._entries[short].astype(np.int64)) // _ENTRY_BLOCK
-        for part in np.split(np.arange(len(edges)), np.flatnonzero(np.diff(taken)) + 1):
-            entries = self.links[short[part]]
-            pair = np.repeat(np.arange(len(part)), np.diff(entries.indptr))
-            needed, place = np.unique(long[part], return_inverse=True)
-            found = find_entries(self.links[needed], place[pair], entries.indices)
-            is_common, n_pairs = found != 0, len(part)
-            sums[0, part] = np.bincount(pair, is_common, n_pairs)
-            sums[1, part] = np.bincount(pair, entries.data * is_common, n_pairs)
-            sums[2, part] = np.bincount(pair, found, n_pairs)
-            sums[3, part] = np.bincount(pair, entries.data * found, n_pairs)
-        sums[1:3, swap] = sums[2:0:-1, swap]
-        return sums
-
-
-def _ones_like(matrix: csr_matrix) -> csr_matrix:
-    """The same entries, all 1."""
-    ones = csr_matrix((np.ones_like(matrix.data), matrix.indices, matrix.indptr), matrix.shape)
-    ones.has_canonical_format = True  # like the matrix; saves a check of every entry
-    return ones

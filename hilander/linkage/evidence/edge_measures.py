@@ -8,14 +8,14 @@ depend on the dimension of the embeddings, and little on the embedder.
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hilander.arrays.row_source import RowSource
-from hilander.arrays.rows import FloatArray, row_blocks, unit_rows
+from hilander.arrays.rows import FloatArray, IntArray, read_rows, unit_rows
 from hilander.engines.threads import open_workers
-from hilander.graph.edges import dot_block
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
 from hilander.graph.nodes import Nodes
 from hilander.linkage.evidence.background import Background
@@ -68,7 +68,7 @@ class EdgeBlock:
         self.k, self.n_close = graph.k, measures.n_close
         self.affinity = measures.background.rescale(graph.affinity[rows])
         of_i = measures.node_affinity[:, rows, None]  # (4, block, 1)
-        of_j = measures.node_affinity[:, graph.neighbours[rows]]  # (4, block, k)
+        of_j = measures.node_affinity.take(graph.neighbours[rows], axis=1)  # (4, block, k)
         self.mean_i, self.best_i, self.close_i, self.last_i = of_i
         self.mean_j, self.best_j, self.close_j, self.last_j = of_j
         self.rank = np.arange(1, graph.k + 1, dtype=np.float32)  # (k,)
@@ -122,28 +122,35 @@ class MeanNeighbourMeasures:
     def __init__(
         self, graph: KnnGraph, own: FloatArray, reach: int, background: Background
     ) -> None:
-        neighbours, source = graph.neighbours, RowSource(own)
+        from hilander.linkage.evidence.mean_kernels import average_neighbours, dot_ends
+
+        neighbours = graph.neighbours
         mean = np.empty(own.shape, dtype=np.float32)
         to_mean, from_mean, both = (np.empty(neighbours.shape, dtype=np.float32) for _ in range(3))
 
-        # Each block of neighbours is gathered once: gathering costs more than the products.
-        def average_neighbours(rows: slice) -> None:
-            ends = source.take(neighbours[rows])  # (block, k, dim)
-            mean[rows] = unit_rows(ends[:, :reach].sum(axis=1))
-            from_mean[rows] = dot_block(mean[rows], ends)
+        def average(rows: slice) -> None:
+            table, ends = _gather(own, neighbours[rows])
+            average_neighbours(table, ends, reach, mean[rows])
+            dot_ends(mean[rows], table, ends, from_mean[rows])
 
         def compare(rows: slice) -> None:
-            ends = np.take(mean, neighbours[rows], axis=0, mode="clip")
-            to_mean[rows] = dot_block(own[rows], ends)
-            both[rows] = dot_block(mean[rows], ends)
+            dot_ends(read_rows(own, rows), mean, neighbours[rows], to_mean[rows])
+            dot_ends(mean[rows], mean, neighbours[rows], both[rows])
+            for cosine in (to_mean, from_mean):
+                cosine[rows] = background.rescale(cosine[rows])
 
         blocks = list(edge_blocks(graph.n_nodes, graph.k * own.shape[1]))
         with open_workers(alone=len(blocks) < 2) as workers:
-            workers.map(average_neighbours, blocks)
+            workers.map(average, blocks)
             workers.map(compare, blocks)
-        for cosine in (to_mean, from_mean):
-            for rows in row_blocks(graph.n_nodes, graph.k):  # in place: the arrays are large
-                cosine[rows] = background.rescale(cosine[rows])
         self.i_to_mean_j: npt.NDArray[np.float32] = to_mean
         self.mean_i_to_j: npt.NDArray[np.float32] = from_mean
         self.mean_to_mean: npt.NDArray[np.float32] = both
+
+
+def _gather(own: npt.NDArray[Any], neighbours: IntArray) -> tuple[FloatArray, IntArray]:
+    """A float32 table, and the rows of the neighbours in it."""
+    if own.dtype == np.float32 and own.flags.c_contiguous:
+        return np.asarray(own), neighbours
+    rows = RowSource(own).take(neighbours.ravel())
+    return rows, np.arange(len(rows)).reshape(neighbours.shape)

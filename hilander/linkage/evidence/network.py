@@ -20,7 +20,8 @@ from torch.nn import functional as F
 from hilander.arrays.rows import FloatArray
 from hilander.errors import ModelError, SettingError
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
-from hilander.learning.device import one_thread, run_blocks
+from hilander.learning.device import run_blocks
+from hilander.linkage.evidence.compiled_classifier import CompiledClassifier
 from hilander.linkage.evidence.edge_features import (
     EdgeFeatures,
     SecondStageFeatures,
@@ -30,7 +31,7 @@ from hilander.linkage.evidence.edge_features import (
 from hilander.linkage.evidence.registry import context_inputs, features_of, n_edge_features
 from hilander.linkage.evidence.set_context import add_context
 
-_EDGE_BLOCK = 8_192  # edges at a time: the layers of one member stay in the processor's cache
+_EDGE_BLOCK = 8_192  # edges that a GPU scores at a time
 _NUMBERS_PER_EDGE = 128  # features and layers of an edge, which a block has to hold in the cache
 _LARGEST_DEVIATION = 6.0  # standard deviations; standardised features are clipped to this
 _CERTAIN = 10.0  # logit of a classifier that rejects every edge: a probability of 5e-5
@@ -166,7 +167,6 @@ class EdgeClassifier(nn.Module):
     def forward(self, edge_features: Tensor) -> Tensor:
         """Logits of shape (n_edges,) from edge features of shape (n_edges, width)."""
         standard = self._standardise(edge_features)
-        # One member after another: its layers fit in the cache, those of all members do not.
         logits = [self._score_member(member, standard) for member in range(self.members)]
         return torch.stack(logits).mean(dim=0)
 
@@ -204,15 +204,22 @@ class EdgeClassifier(nn.Module):
 
     def predict(self, edge_features: FloatArray) -> FloatArray:
         """Probabilities of shape (n_nodes, k) from edge features of shape (n_nodes, k, width)."""
-        device = self.centre.device
+        if self.centre.device.type == "cpu":
+            return self.compiled().predict(edge_features)
         flat = torch.from_numpy(edge_features.reshape(-1, edge_features.shape[-1]))
-        with torch.inference_mode(), one_thread():
+        with torch.inference_mode():
             parts = [
-                torch.sigmoid(self(part.to(device))).cpu()
+                torch.sigmoid(self(part.to(self.centre.device))).cpu()
                 for part in torch.split(flat, _EDGE_BLOCK)
             ]
         probability: FloatArray = torch.cat(parts).numpy().reshape(edge_features.shape[:-1])
         return probability
+
+    def compiled(self) -> CompiledClassifier:
+        """The classifier as a compiled loop with the present weights, for the processor."""
+        layers = [layer for layer in self.layers if isinstance(layer, EnsembleLinear)]
+        weights = tuple((layer.weight, layer.bias) for layer in (*layers, self.last))
+        return CompiledClassifier.pack((self.centre, self.scale), _LARGEST_DEVIATION, weights)
 
 
 class EvidenceNetwork(nn.Module):
@@ -273,6 +280,8 @@ class EvidenceNetwork(nn.Module):
         """
         first, second = self.classifiers(super_nodes=edge_features.super_nodes)
         device = first.centre.device
+        if device.type == "cpu":
+            first, second = first.compiled(), second.compiled()
         probability, linkage = np.empty((2, graph.n_nodes, graph.k), dtype=np.float32)
         blocks = list(edge_blocks(graph.n_nodes, graph.k * _NUMBERS_PER_EDGE))
         has_context = edge_features.super_nodes and self.settings.set_context

@@ -275,7 +275,7 @@ def context_inputs() -> tuple[str, ...]:
 def compute_columns(
     features: Sequence[Feature], measures: Any, shape: tuple[int, int]
 ) -> FloatArray:
-    """Columns of some features, shape (block, k, n_features), float32.
+    """Columns of some features, shape (block, k, n_features), float32, each column contiguous.
 
     Parameters
     ----------
@@ -283,10 +283,10 @@ def compute_columns(
     measures : EdgeBlock or SecondStageBlock
     shape : (block, k)
     """
-    columns = np.empty((*shape, len(features)), dtype=np.float32)
-    for number, feature in enumerate(features):
-        columns[..., number] = feature.kernel(measures)
-    return columns
+    columns = np.empty((len(features), *shape), dtype=np.float32)
+    for column, feature in zip(columns, features, strict=True):
+        column[:] = feature.kernel(measures)
+    return np.moveaxis(columns, 0, -1)
 
 
 def schema_hash() -> str:

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hilander.arrays.rows import FloatArray
-from hilander.graph.edges import edge_matrix, logit_of
+from hilander.graph.edges import logit_of
 from hilander.graph.knn_graph import KnnGraph
-from hilander.linkage.evidence.common_neighbours import CommonLinks
+from hilander.linkage.evidence.common_neighbours import CommonLinks, link_both_ways
 
 _TRACE = np.float32(1e-6)  # probability added to every edge, so that a sparse matrix keeps zeros
 
@@ -32,8 +32,8 @@ class SecondStageMeasures:
         self, graph: KnnGraph, probability: FloatArray, rank_back: npt.NDArray[np.uint16]
     ) -> None:
         self.graph, self.probability, self.rank_back = graph, probability, rank_back
-        directed = edge_matrix(graph, probability + _TRACE)
-        self.common = CommonLinks(directed.maximum(directed.T).tocsr(), graph)
+        links = link_both_ways(graph, probability + _TRACE, rank_back)
+        self.common = CommonLinks(links, graph)
         self.degree = probability.sum(axis=1)
         self.best_logit = logit_of(probability.max(axis=1))
 
@@ -57,14 +57,15 @@ class SecondStageBlock:
         self.probability = measures.probability[rows]
         self.logit = logit_of(self.probability)
         is_mutual = place > 0
-        back = measures.probability[j, np.maximum(place - 1, 0)] + _TRACE
+        at = j * graph.k + np.maximum(place - 1, 0)
+        back = np.take(measures.probability.ravel(), at, mode="clip") + _TRACE
         back = np.where(is_mutual, back, np.float32(0))
         self.higher = np.maximum(self.probability, back)
         self.lower = np.where(is_mutual, np.minimum(self.probability, back), self.probability)
         self.n_common, self.sum_i, self.sum_j, self.sum_products = measures.common.of(rows)
         self.at_least_one = np.maximum(self.n_common, 1)
-        self.degree_i, self.degree_j = measures.degree[rows, None], measures.degree[j]
+        self.degree_i, self.degree_j = measures.degree[rows, None], measures.degree.take(j)
         self.best_logit_i, self.best_logit_j = (
             measures.best_logit[rows, None],
-            measures.best_logit[j],
+            measures.best_logit.take(j),
         )

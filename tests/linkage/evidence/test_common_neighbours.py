@@ -2,11 +2,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from hilander.graph import knn_graph
-from hilander.graph.edges import edge_matrix
 from hilander.graph.knn_graph import KnnGraph
 from hilander.linkage.evidence import common_neighbours
-from hilander.linkage.evidence.common_neighbours import CommonLinks, compare_lists, rank_back
+from hilander.linkage.evidence.common_neighbours import (
+    CommonLinks,
+    compare_lists,
+    link_both_ways,
+    rank_back,
+)
 
 
 def random_graph(seed, n_nodes, k):
@@ -23,12 +26,10 @@ def every_edge(graph):
             yield node, place, other
 
 
-@pytest.mark.parametrize("all_pairs", [0, 32])
-@pytest.mark.parametrize("numbers", [1, 200, 10**6])
-def test_common_neighbours_are_those_of_the_sets(monkeypatch, all_pairs, numbers):
-    monkeypatch.setattr(common_neighbours, "_ALL_PAIRS", all_pairs)
+@pytest.mark.parametrize("block", [1, 7, 10**6])
+def test_common_neighbours_are_those_of_the_sets(monkeypatch, block):
+    monkeypatch.setattr(common_neighbours, "_SMALLEST_BLOCK", block)
     monkeypatch.setattr(common_neighbours, "_SINGLE_THREAD", 0)
-    monkeypatch.setattr(knn_graph, "_CACHED_NUMBERS", numbers)
     graph = random_graph(0, 30, 6)
     found = compare_lists(graph, 3)
     lists = graph.neighbours.tolist()
@@ -42,21 +43,28 @@ def test_common_neighbours_are_those_of_the_sets(monkeypatch, all_pairs, numbers
     np.testing.assert_array_equal(rank_back(graph), found.back)
 
 
-def symmetric_links(seed, n_nodes):
+def symmetric_links(seed, n_nodes, long_rows):
     rng = np.random.default_rng(seed)
     some = np.where(rng.random((n_nodes, n_nodes)) < 0.2, rng.random((n_nodes, n_nodes)), 0)
-    some[[2, 7]] = rng.random((2, n_nodes))  # long rows
+    some[list(long_rows)] = rng.random((len(long_rows), n_nodes))
     dense = np.maximum(some, some.T)
     dense[4], dense[:, 4] = 0, 0  # and an empty one
     return dense.astype(np.float32)
 
 
-@pytest.mark.parametrize("hub", [1, 8, 1_000])
-@pytest.mark.parametrize("block", [3, 10**6])
-def test_sums_over_common_links_are_those_of_the_dense_rows(monkeypatch, hub, block):
-    monkeypatch.setattr(common_neighbours, "_HUB", hub)
-    monkeypatch.setattr(common_neighbours, "_ENTRY_BLOCK", block)
-    graph, dense = random_graph(1, 25, 7), symmetric_links(2, 25)
+def test_edges_are_linked_both_ways_with_the_larger_value():
+    graph, dense = random_graph(3, 12, 4), np.zeros((12, 12), dtype=np.float32)
+    value = np.random.default_rng(3).uniform(0.1, 1, (12, 4)).astype(np.float32)
+    for node, place, other in every_edge(graph):
+        dense[node, other] = value[node, place]
+    links = link_both_ways(graph, value, rank_back(graph))
+    np.testing.assert_array_equal(links.toarray(), np.maximum(dense, dense.T))
+    assert links.has_sorted_indices
+
+
+@pytest.mark.parametrize("long_rows", [(), (2, 7)])
+def test_sums_over_common_links_are_those_of_the_dense_rows(long_rows):
+    graph, dense = random_graph(1, 25, 7), symmetric_links(2, 25, long_rows)
     common = CommonLinks(csr_matrix(dense), graph)
     for rows in (slice(0, 25), slice(0, 9), slice(9, 10), slice(10, 25)):
         found = common.of(rows)
@@ -73,23 +81,19 @@ def test_sums_over_common_links_are_those_of_the_dense_rows(monkeypatch, hub, bl
                 assert got == pytest.approx(expected, abs=1e-5)
 
 
-def test_the_row_of_a_hub_is_not_copied_for_each_of_its_edges(monkeypatch):
-    """Node 0 is a neighbour of all nodes. Its row of n entries for each edge would be n * n."""
-    n_nodes = 3_000
-    neighbours = np.zeros((n_nodes, 1), dtype=np.int64)
-    neighbours[0] = 1
-    graph = KnnGraph(neighbours, np.ones((n_nodes, 1), dtype=np.float32))
-    listed = edge_matrix(graph, np.ones((n_nodes, 1), dtype=np.float32))
-    links = listed.maximum(listed.T).tocsr()
-    taken = []
-    real = csr_matrix.__getitem__
-
-    def count_entries(matrix, key):
-        found = real(matrix, key)
-        taken.append(found.nnz)
-        return found
-
-    monkeypatch.setattr(type(links), "__getitem__", count_entries)
-    sums = CommonLinks(links, graph).of(slice(0, n_nodes))
-    assert sum(taken) < 10 * n_nodes
-    np.testing.assert_array_equal(sums, 0)  # 0 is not its own neighbour
+def test_the_long_row_of_a_hub_is_searched():
+    """Node 0 is a neighbour of all nodes but one: its row is searched for their few entries."""
+    n_nodes, k = 300, 3
+    neighbours = (np.arange(n_nodes)[:, None] + np.arange(1, k + 1)) % n_nodes
+    neighbours[4:-k, 0] = 0
+    graph = KnnGraph(neighbours, np.ones((n_nodes, k), dtype=np.float32))
+    value = np.random.default_rng(0).uniform(0.1, 1, (n_nodes, k)).astype(np.float32)
+    links = link_both_ways(graph, value, rank_back(graph))
+    dense = links.toarray()
+    found = CommonLinks(links, graph).of(slice(0, n_nodes))
+    i, j = np.repeat(np.arange(n_nodes), k), neighbours.ravel()
+    both = (dense[i] > 0) & (dense[j] > 0)
+    expected = both.sum(1), (dense[i] * both).sum(1), (dense[j] * both).sum(1)
+    for got, wanted in zip(found[:3], expected, strict=True):
+        np.testing.assert_allclose(got.ravel(), wanted, rtol=1e-5)
+    np.testing.assert_allclose(found[3].ravel(), (dense[i] * dense[j]).sum(1), rtol=1e-5)
