@@ -11,7 +11,6 @@ from hilander.arrays.rows import BoolArray, FloatArray, IntArray, row_blocks
 from hilander.collection.cluster_ids import NEW
 from hilander.collection.splice import select_levels
 from hilander.graph.knn_graph import KnnGraph
-from hilander.graph.links import Links
 from hilander.graph.nodes import Nodes, start_nodes
 from hilander.graph.scores import EdgeScores
 from hilander.hierarchy.constraints.constraints import Constraints
@@ -221,8 +220,7 @@ def _pool(
         padding = n_trees + np.arange(part.graph.n_nodes - part.n_members)
         labels = np.concatenate([level.labels, padding])
         both = link_trees(points, part.graph, scores, labels, n_trees + len(padding))
-        held = (both.count, both.affinity, both.best, both.linkage, both.log_odds)
-        links = Links(*(matrix[:n_trees, :n_trees] for matrix in held))
+        links = both.first(n_trees)
     return merge_nodes(points, level.labels, level.peaks, links)
 
 

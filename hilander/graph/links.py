@@ -17,31 +17,29 @@ from hilander.graph.knn_graph import KnnGraph
 class Links:
     """Edges of the points that cross between clusters, summed over each pair of clusters.
 
-    The matrices are sparse and symmetric, of shape (n_nodes, n_nodes), with an empty diagonal. All
-    have entries at the same places.
+    The matrices are sparse and symmetric, of shape (n_nodes, n_nodes), with an empty diagonal and
+    entries at the same places. An edge that is listed both ways counts twice.
 
     Parameters
     ----------
-    count : number of crossing edges
-    affinity : sum of their affinities
-    best : largest of their affinities
-    linkage : sum of their linkages
-    log_odds : sum of the logits of their linkages
+    count : csr_matrix
+        Number of crossing edges.
+    linkage : csr_matrix
+        Sum of their linkages.
+    k : int
+        Neighbours of each point in the graph that the edges are of.
     """
 
     count: csr_matrix
-    affinity: csr_matrix
-    best: csr_matrix
     linkage: csr_matrix
-    log_odds: csr_matrix
+    k: int
 
     def __post_init__(self) -> None:
-        for matrix in (self.affinity, self.best, self.linkage, self.log_odds):
-            if not np.array_equal(matrix.indices, self.count.indices):
-                raise GraphError(
-                    "the matrices of links have entries at different places, expected the same; "
-                    "build them with cross_links"
-                )
+        if not np.array_equal(self.linkage.indices, self.count.indices):
+            raise GraphError(
+                "the matrices of links have entries at different places, expected the same; "
+                "build them with cross_links"
+            )
 
     def merge(self, labels: IntArray, n_clusters: int) -> Links:
         """Links between clusters of nodes: sums over the links between their nodes."""
@@ -49,20 +47,22 @@ class Links:
         here, there = labels[rows], labels[self.count.indices]
         # Every link is in the matrix twice, once for each end.
         once = (here != there) & (rows < self.count.indices)
-        held = (self.count, self.affinity, self.best, self.linkage, self.log_odds)
-        values = [matrix.data[once] for matrix in held]
-        return _collect(here[once], there[once], values, n_clusters)
+        values = [matrix.data[once] for matrix in (self.count, self.linkage)]
+        return _collect(here[once], there[once], values, n_clusters, self.k)
+
+    def first(self, n_nodes: int) -> Links:
+        """The links between the first nodes."""
+        part = slice(None, n_nodes)
+        return Links(self.count[part, part], self.linkage[part, part], self.k)
 
 
-def cross_links(
-    graph: KnnGraph, linkage: FloatArray, log_odds: FloatArray, labels: IntArray, n_clusters: int
-) -> Links:
+def cross_links(graph: KnnGraph, linkage: FloatArray, labels: IntArray, n_clusters: int) -> Links:
     """Collect the edges of the points that cross between clusters.
 
     Parameters
     ----------
     graph : KnnGraph of the points
-    linkage, log_odds : ndarray of shape (n_points, k)
+    linkage : ndarray of shape (n_points, k)
     labels : ndarray of shape (n_points,)
         Cluster of each point.
     n_clusters : int
@@ -70,30 +70,27 @@ def cross_links(
     there = labels[graph.neighbours]
     crosses = there != labels[:, None]
     here = np.repeat(labels, crosses.sum(axis=1))
-    affinity = graph.affinity[crosses]
-    values = [np.ones_like(affinity), affinity, affinity, linkage[crosses], log_odds[crosses]]
-    return _collect(here, there[crosses], values, n_clusters)
+    values = [np.ones(len(here), dtype=np.float32), linkage[crosses]]
+    return _collect(here, there[crosses], values, n_clusters, graph.k)
 
 
-def _collect(here: IntArray, there: IntArray, values: list[FloatArray], n_nodes: int) -> Links:
+def _collect(
+    here: IntArray, there: IntArray, values: list[FloatArray], n_nodes: int, k: int
+) -> Links:
     """Sum single links by the pair of clusters that they connect.
 
-    `values` has five arrays: count, affinity, best affinity, linkage and log-odds. The links are
-    sorted once for all five.
+    `values` has the counts and the linkages. The links are sorted once for both.
     """
     low, high = np.minimum(here, there).astype(np.int64), np.maximum(here, there)
     key = low * n_nodes + high
     order = np.argsort(key, kind="stable")
     key = key[order]
-    starts = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.arange(0)
+    starts = np.flatnonzero(np.diff(key, prepend=-1))
     pair = key[starts]
-    rules = (np.add, np.add, np.maximum, np.add, np.add)
-    matrices = []
-    for single, combine in zip(values, rules, strict=True):
-        sorted_values = single[order].astype(np.float64)
-        joined = combine.reduceat(sorted_values, starts) if len(key) else sorted_values
-        matrices.append(_both_ways(pair // n_nodes, pair % n_nodes, joined, n_nodes))
-    return Links(*matrices)
+    ends = pair // n_nodes, pair % n_nodes
+    sums = [np.add.reduceat(one[order].astype(np.float64), starts) for one in values]
+    count, linkage = (_both_ways(*ends, one, n_nodes) for one in sums)
+    return Links(count, linkage, k)
 
 
 def _both_ways(

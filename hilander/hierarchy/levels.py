@@ -18,7 +18,8 @@ from hilander.graph.scores import EdgeScores
 from hilander.hierarchy.constraints.constraints import Constraints
 from hilander.hierarchy.constraints.enforcement import HeldConstraints, JoinedLevel
 from hilander.hierarchy.decoding.adaptive_threshold import adapt_p_tau, measure_sizes
-from hilander.hierarchy.decoding.decode import decode
+from hilander.hierarchy.decoding.decode import attach_within, decode
+from hilander.hierarchy.decoding.link_merges import merge_by_links
 from hilander.hierarchy.decoding.parents import Parents, choose_parents
 from hilander.hierarchy.decoding.trees import label_trees
 from hilander.hierarchy.pooling import link_trees, merge_nodes
@@ -77,7 +78,6 @@ def walk_levels(
     search: Search | None = None,
     work: Work | None = None,
     max_levels: int = MOST_LEVELS,
-    keep_fragments: bool = False,
     constraints: Constraints | None = None,
 ) -> Iterator[LevelStep]:
     """Cluster level by level, yielding each level when it is complete.
@@ -96,9 +96,6 @@ def walk_levels(
         Records what each stage took, and may return stages that an earlier run has done.
     max_levels : int
         Never build more levels than this.
-    keep_fragments : bool
-        Do not join the fragments that "leiden" cuts large clusters into, so that a later level may
-        merge them.
     constraints : Constraints of n_points points, optional
         Held at every level.
 
@@ -119,7 +116,6 @@ def walk_levels(
         search=search,
         work=work,
         levels=range(max_levels),
-        keep_fragments=keep_fragments,
         held=HeldConstraints.of_points(constraints),
     )
     del features, graph
@@ -135,7 +131,6 @@ def walk_nodes(
     search: Search | None = None,
     work: Work | None = None,
     levels: range = range(1, MOST_LEVELS),
-    keep_fragments: bool = False,
     held: HeldConstraints | None = None,
 ) -> Iterator[LevelStep]:
     """Cluster nodes of any level, with a scorer whose points are bound.
@@ -143,7 +138,7 @@ def walk_nodes(
     Parameters
     ----------
     nodes : Nodes
-    score, rules, graph, search, work, keep_fragments
+    score, rules, graph, search, work
         As for `walk_levels`.
     levels : range
         Numbers of the levels to build; 0 is that of points.
@@ -167,7 +162,7 @@ def walk_nodes(
         if not rules.as_released:
             scores = scores.settle_ties()
         parents = work.do(
-            "decode", level, decode_level, graph, scores, rules, level, keep_fragments
+            "decode", level, decode_level, graph, scores, rules, level, nodes
         )
         joined = None
         if held is not None:
@@ -219,16 +214,21 @@ def _merge(step: LevelStep, rules: Rules) -> Nodes:
 
 
 def decode_level(
-    graph: KnnGraph, scores: EdgeScores, rules: Rules, level: int, keep_fragments: bool = False
+    graph: KnnGraph, scores: EdgeScores, rules: Rules, level: int, nodes: Nodes | None = None
 ) -> Parents:
-    """Choose a parent for each node of a level, by the rules of that level."""
+    """Choose a parent for each node of a level, by the rules of that level.
+
+    Super-nodes with links merge by them, unless the decoder is "parents".
+    """
     if rules.as_released:
         return choose_parents(graph, scores, rules.p_tau, strict=True)
     p_tau = rules.threshold(level)
+    if nodes is not None and nodes.links is not None and rules.decoder != "parents":
+        labels = merge_by_links(nodes.links, nodes.size, p_tau)
+        return attach_within(graph, scores, labels, p_tau)
     if level == 0 and rules.p_tau_slope:
         p_tau = adapt_p_tau(p_tau, measure_sizes(graph, scores), rules.p_tau_slope)
-    decoder = rules.decoder_of(level)
-    return decode(graph, scores, p_tau, decoder, keep_fragments=keep_fragments)
+    return decode(graph, scores, p_tau, rules.decoder_of(level))
 
 
 def _search_features(nodes: Nodes, rules: Rules) -> FloatArray:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +18,7 @@ from scipy.sparse.csgraph import connected_components
 
 from hilander.arrays.rows import FloatArray, IntArray
 from hilander.errors import SettingError
-from hilander.graph.edges import logit_of
+from hilander.graph.same_identity import estimate_same
 from hilander.hierarchy.constraints.agglomeration import Agglomeration
 from hilander.hierarchy.constraints.constraints import Constraints
 from hilander.hierarchy.decoding.contraction import find_dominant, number_by_appearance
@@ -28,10 +27,6 @@ from hilander.hierarchy.merge_edges import MergeEdges
 # In a round, an edge is merged if its strength is the highest of one end and at least this share of
 # the highest of the other. At 1 a large cluster would absorb one point a round.
 _DOMINANT_SHARE = 0.9
-# Height of a merge: logit(h) = a * logit(mean linkage of its edges) + b * log(coverage) + c. Fitted
-# by logistic regression, over merges of five real training sets and three face-like sets, to
-# whether both sides have the same majority identity. No rows of that fit are stored.
-_LINKAGE_WEIGHT, _COVERAGE_WEIGHT, _OFFSET = 0.85, 1.07, 2.65
 # Height that separates the merges inside the final partition from those above it.
 RECOMMENDED = 0.5
 
@@ -334,29 +329,6 @@ class _Growing:
         number = np.arange(self.n_points + len(height))
         number[self.n_points + order] = self.n_points + np.arange(len(height))
         return MergeTree(self.n_points, number[children[order]], height[order])
-
-
-def estimate_same(
-    total: npt.NDArray[np.float64], count: npt.NDArray[np.float64], possible: npt.NDArray[Any]
-) -> npt.NDArray[np.float64]:
-    """Probability that two sides are one identity, from the edges between them.
-
-    Parameters
-    ----------
-    total, count : ndarray of shape (n_pairs,)
-        Summed linkage of the edges between the two sides, and their number, at least 1.
-    possible : ndarray of shape (n_pairs,)
-        k times the number of points of the smaller side.
-
-    Returns
-    -------
-    probability : ndarray of shape (n_pairs,), in [0, 1]
-    """
-    linkage = logit_of((total / count).astype(np.float32))
-    coverage = np.log(count / possible)
-    logit = _LINKAGE_WEIGHT * linkage + _COVERAGE_WEIGHT * coverage + _OFFSET
-    probability: npt.NDArray[np.float64] = 1 / (1 + np.exp(-logit))
-    return probability
 
 
 def _estimate_height(

@@ -11,7 +11,6 @@ from scipy.sparse import csr_matrix
 
 from hilander.arrays.row_source import RowSource
 from hilander.arrays.rows import FloatArray, IntArray
-from hilander.graph.edges import logit_of
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.links import Links, cross_links
 from hilander.graph.nodes import Nodes
@@ -92,4 +91,4 @@ def link_trees(
     """
     if nodes.links is not None:
         return nodes.links.merge(labels, n_trees)
-    return cross_links(graph, scores.linkage, logit_of(scores.linkage), labels, n_trees)
+    return cross_links(graph, scores.linkage, labels, n_trees)

@@ -13,6 +13,8 @@ from hilander.hierarchy.decoding.decode import DECODERS, Decoder
 from hilander.knn.search import check_k
 
 FEWEST_K = 3  # neighbours in the smallest sets
+# Threshold of merges where validation shows no preference: the best of most sets is .6 to .85.
+DEFAULT_MERGE = 0.7
 # Names in models of version 0.1.
 _OLD_NAMES = {
     "p_tau_rise": "p_tau_slope",
@@ -46,14 +48,15 @@ class Rules:
         Search neighbours by the average feature in place of the identity feature.
     decoder : {"parents", "contract", "leiden", "infomap"}
         How edges of points become clusters, see `hilander.hierarchy.decoding.decode`. "leiden" and
-        "infomap" are for points; later levels then use "contract".
+        "infomap" are for points; without `keep_links`, later levels then use "contract".
     p_tau_merge : float, optional
-        `p_tau` of the levels after the first; None for the same.
+        `p_tau` of the levels after the first; None for the same. With `keep_links`, clusters merge
+        while two of them are one identity with at least this probability.
     p_tau_slope : float
         Change of the log-odds of `p_tau` at the first level for each unit of spread of the cluster
         sizes, see `hilander.hierarchy.decoding.adaptive_threshold`; 0 for a fixed threshold.
     keep_links : bool
-        Keep the edges between points of different clusters, as features for merging clusters.
+        Keep the edges between points of different clusters, and merge clusters by them.
     between_cosine : float, optional
         Median cosine of two identities of the training set. It is the background of a set in which
         one identity has most of the points. None for a model of no particular embedder.
@@ -92,7 +95,7 @@ class Rules:
             object.__setattr__(self, name, float(tau))
         rise: Any = self.p_tau_slope
         if not isinstance(rise, Real) or not 0 <= float(rise) < math.inf:
-            raise SettingError(f"p_tau_rise={rise!r} must be a finite number >= 0")
+            raise SettingError(f"p_tau_slope={rise!r} must be a finite number >= 0")
         object.__setattr__(self, "p_tau_slope", float(rise))
 
     @classmethod

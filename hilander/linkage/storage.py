@@ -19,7 +19,7 @@ from hilander.linkage.evidence.network import (
     EvidenceSettings,
     rename_old_weight,
 )
-from hilander.linkage.evidence.registry import schema_hash
+from hilander.linkage.evidence.registry import FORMER_SCHEMA, schema_hash
 from hilander.linkage.paper.lander import Lander
 from hilander.linkage.paper.settings import NetworkSettings
 
@@ -47,14 +47,14 @@ class NetworkKind:
         Has `to_dict` and `from_dict`.
     schema : callable () -> str, optional
         Hash of the inputs that the weights depend on.
-    rename_weight : callable str -> str
+    rename_weight : callable str -> str or None
         Present name of a weight of an earlier version.
     """
 
     network: type[Network]
     settings: type[NetworkSettings] | type[EvidenceSettings]
     schema: Callable[[], str] | None = None
-    rename_weight: Callable[[str], str] = str
+    rename_weight: Callable[[str], str | None] = str
 
 
 NETWORKS: dict[str, NetworkKind] = {
@@ -79,6 +79,12 @@ class StoredNetwork:
     network: Network
     arrays: dict[str, FloatArray]
     description: dict[str, Any]
+
+    @property
+    def merged_by_classifiers(self) -> bool:
+        """Whether it was written by a version whose super-nodes were merged by classifiers."""
+        settings = self.description.get("network", {})
+        return bool(settings.get("kind") == "evidence" and settings.get(_SCHEMA) != schema_hash())
 
 
 def write_network(stored: StoredNetwork, folder: Path) -> None:
@@ -137,11 +143,12 @@ def read_network(folder: Path | FileList) -> StoredNetwork:
         raise ModelError(f"{path} does not exist; the model folder is incomplete") from None
     except Exception as error:
         raise ModelError(f"{path} is damaged ({error}); restore it or train again") from error
-    weights = {
+    present = {
         kind.rename_weight(key.removeprefix(_NETWORK)): torch.from_numpy(value)
         for key, value in tensors.items()
         if key.startswith(_NETWORK)
     }
+    weights = {name: value for name, value in present.items() if name is not None}
     _check_size(settings, weights, path)
     network = build_network(settings)
     try:
@@ -202,7 +209,7 @@ def _check_schema(path: Path, settings: dict[str, Any], kind: NetworkKind) -> No
     """
     expected = kind.schema() if kind.schema is not None else None
     found = settings.get(_SCHEMA, expected)
-    if found != expected:
+    if found not in (expected, FORMER_SCHEMA):
         raise ModelError(
             f"{path}: the weights were trained on other edge features (schema {found}, this "
             f"version has {expected}); train again, or use the version of hilander that wrote it"

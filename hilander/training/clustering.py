@@ -15,8 +15,6 @@ def cluster_points(
     score: Scorer,
     rules: Rules,
     graph: KnnGraph | None = None,
-    *,
-    keep_fragments: bool = False,
 ) -> IntArray:
     """Cluster prepared points and return the last level.
 
@@ -28,12 +26,10 @@ def cluster_points(
     rules : Rules
     graph : KnnGraph of n_points nodes, optional
         The first level's graph; searched for if it is not given.
-    keep_fragments : bool
-        As for `walk_levels`.
 
     Returns
     -------
     labels : ndarray of shape (n_points,), ints from 0
     """
-    steps = walk_levels(features, score, rules, graph=graph, keep_fragments=keep_fragments)
+    steps = walk_levels(features, score, rules, graph=graph)
     return Hierarchy.of_steps(steps).labels(-1)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hilander.embeddings.preparation import PerSetPreparation, Preparation
 from hilander.errors import FileFormatError, ModelError, SettingError
-from hilander.hierarchy.rules import Rules
+from hilander.hierarchy.rules import DEFAULT_MERGE, Rules
 from hilander.io.digests import FileList
 from hilander.io.schemas import History, ModelDescription
 from hilander.io.stored_json import check_schema, read_json
@@ -82,7 +82,7 @@ def read_model_folder(folder: Path) -> ModelFolder:
         n_features = described["n_features"]
         model = Model(
             network=stored.network,
-            rules=Rules.from_dict(described["rules"]),
+            rules=_read_rules(stored),
             preparation=_read_preparation(stored, parameters),
             history=_read_history(files),
             summary=described["training"],
@@ -91,6 +91,14 @@ def read_model_folder(folder: Path) -> ModelFolder:
     except (KeyError, TypeError, AttributeError, FileFormatError) as error:
         raise ModelError(f"{source} is not a model of this version ({error})") from error
     return ModelFolder(model, parameters)
+
+
+def _read_rules(stored: StoredNetwork) -> Rules:
+    """The stored rules. The threshold of merges of earlier versions was one of other scores."""
+    rules = Rules.from_dict(stored.description["rules"])
+    if stored.merged_by_classifiers:
+        return replace(rules, p_tau_merge=DEFAULT_MERGE)
+    return rules
 
 
 def import_reference(

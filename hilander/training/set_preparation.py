@@ -86,9 +86,6 @@ def whiten_by_clusters(
 ) -> Preparation:
     """The same preparation, with a whitening if it helps the clusters of some regions.
 
-    Fragments are not merged for it: whitening within clusters that are too large does more harm
-    than within clusters that are too small.
-
     Parameters
     ----------
     plain : Preparation without a map
@@ -101,11 +98,11 @@ def whiten_by_clusters(
     sample = plain.apply(points[take_regions(points, _N_REGIONS, _REGION_POINTS)])
     if len(sample) <= rules.k:
         return plain
-    found = cluster_points(sample, score, rules, keep_fragments=True)
+    found = cluster_points(sample, score, rules)
     if not force and not choose_whitening(
         sample, found, rules.k, seed=0, ridges=(FIRST_RIDGE,), least_gain=LEAST_CLUSTER_GAIN
     ):
         return plain
     whitened = unit_rows(sample @ whiten_within(sample, found, FIRST_RIDGE))
-    found = cluster_points(whitened, score, rules, keep_fragments=True)
+    found = cluster_points(whitened, score, rules)
     return replace(plain, transform=whiten_within(sample, found, SECOND_RIDGE))

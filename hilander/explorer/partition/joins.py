@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from hilander.arrays.rows import FloatArray, IntArray, row_blocks
 from hilander.explorer.run.graph import RunGraph
-from hilander.hierarchy.merge_tree import estimate_same
+from hilander.graph.same_identity import estimate_same
 
 FloatSums = npt.NDArray[np.float64]
 

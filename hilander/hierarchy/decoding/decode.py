@@ -19,7 +19,6 @@ from hilander.hierarchy.decoding.communities import (
     require,
 )
 from hilander.hierarchy.decoding.contraction import contract_edges, number_by_appearance
-from hilander.hierarchy.decoding.fragments import join_fragments
 from hilander.hierarchy.decoding.parents import Parents, choose_parents, is_denser
 
 Decoder = Literal["parents", "contract", "leiden", "infomap"]
@@ -34,8 +33,6 @@ def decode(
     scores: EdgeScores,
     p_tau: float,
     decoder: Decoder = "parents",
-    *,
-    keep_fragments: bool = False,
 ) -> Parents:
     """Choose a parent for each node.
 
@@ -50,9 +47,6 @@ def decode(
         "contract" merges two clusters where the summed log-odds of all edges between them are
         positive. "leiden" and "infomap" find communities of the edges above the threshold,
         weighted by their log-odds against it; "infomap" needs the extra `infomap`.
-    keep_fragments : bool
-        Do not join the fragments that "leiden" cuts large clusters into; see
-        `hilander.hierarchy.decoding.fragments`.
 
     Returns
     -------
@@ -66,7 +60,7 @@ def decode(
     if decoder == "contract":
         labels = contract_edges(graph, weights)
     else:
-        labels = find_communities(graph, weights, decoder, keep_fragments=keep_fragments)
+        labels = find_communities(graph, weights, decoder)
     return attach_within(graph, scores, labels, p_tau)
 
 
@@ -74,8 +68,6 @@ def find_communities(
     graph: KnnGraph,
     weights: FloatArray,
     method: Literal["leiden", "infomap"],
-    *,
-    keep_fragments: bool = False,
 ) -> IntArray:
     """Communities of the edges with a positive weight.
 
@@ -84,8 +76,6 @@ def find_communities(
     graph : KnnGraph of n_nodes nodes
     weights : ndarray of shape (n_nodes, k)
     method : {"leiden", "infomap"}
-    keep_fragments : bool
-        As for `decode`.
 
     Returns
     -------
@@ -95,8 +85,7 @@ def find_communities(
     edges = WeightedEdges.of_matrix(graph.neighbours, weights)
     if method == "infomap":
         return number_by_appearance(find_by_infomap(edges))
-    labels = number_by_appearance(find_by_leiden(edges, choose_resolution(edges)))
-    return labels if keep_fragments else join_fragments(edges, labels)
+    return number_by_appearance(find_by_leiden(edges, choose_resolution(edges)))
 
 
 def choose_resolution(edges: WeightedEdges) -> float:

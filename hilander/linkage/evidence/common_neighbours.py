@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 from hilander.arrays.rows import FloatArray
 from hilander.engines.threads import open_workers
-from hilander.graph.knn_graph import KnnGraph, edge_blocks
+from hilander.graph.knn_graph import KnnGraph
 
 _SMALLEST_BLOCK = 4_096  # nodes
 _SINGLE_THREAD = 20_000  # edges; with fewer, a second thread costs more than it saves

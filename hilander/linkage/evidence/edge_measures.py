@@ -7,19 +7,17 @@ depend on the dimension of the embeddings, and little on the embedder.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hilander.arrays.row_source import RowSource
-from hilander.arrays.rows import FloatArray, IntArray, read_rows, unit_rows
+from hilander.arrays.rows import FloatArray, IntArray, read_rows
 from hilander.engines.threads import open_workers
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
 from hilander.graph.nodes import Nodes
 from hilander.linkage.evidence.background import Background
-from hilander.linkage.evidence.cluster_measures import ClusterBlock, ClusterMeasures
 from hilander.linkage.evidence.common_neighbours import compare_lists
 
 CLOSE = 5  # neighbours that count as the closest: a third of the default k
@@ -36,7 +34,6 @@ class EdgeMeasures:
     ----------
     graph : KnnGraph of n_nodes nodes
     nodes : Nodes of the same length
-        Super-nodes have `links`; they are measured as clusters, too.
     background : Background of the points
     """
 
@@ -45,11 +42,10 @@ class EdgeMeasures:
         self.n_close = min(CLOSE, graph.k)
         self.lists = compare_lists(graph, self.n_close)
         self.node_affinity = _summarise_affinities(graph, background)  # (4, n_nodes)
-        has_links = nodes.links is not None
-        own = unit_rows(nodes.average) if has_links else nodes.identity
-        self.to_mean = MeanNeighbourMeasures(graph, own, graph.k, background)
-        self.to_close_mean = MeanNeighbourMeasures(graph, own, self.n_close, background)
-        self.clusters = ClusterMeasures(graph, nodes, background) if has_links else None
+        self.to_mean = MeanNeighbourMeasures(graph, nodes.identity, graph.k, background)
+        self.to_close_mean = MeanNeighbourMeasures(
+            graph, nodes.identity, self.n_close, background
+        )
 
     def block(self, rows: slice) -> EdgeBlock:
         """The measures of the edges of consecutive nodes."""
@@ -81,13 +77,6 @@ class EdgeBlock:
         self.mean_i_to_j, self.close_i_to_j = to_mean.mean_i_to_j[rows], to_close.mean_i_to_j[rows]
         self.mean_to_mean = to_mean.mean_to_mean[rows]
         self.close_to_close = to_close.mean_to_mean[rows]
-
-    @cached_property
-    def clusters(self) -> ClusterBlock:
-        """Measures of the same edges as edges between clusters; for super-nodes only."""
-        if self.measures.clusters is None:
-            raise ValueError("the nodes have no links")
-        return self.measures.clusters.block(self.rows)
 
 
 def _summarise_affinities(graph: KnnGraph, background: Background) -> FloatArray:

@@ -10,10 +10,9 @@ from hilander.linkage.evidence.registry import GROUPS, Group, features_of, schem
 _INTRODUCTION = """# Edge features
 
 The edge classifiers of the default method (`method="evidence"`) see these numbers of an edge from
-node i to its neighbour j. The first stage sees the groups *edge* and, of super-nodes, *cluster
-size* and *link*. The second stage sees the same and *second stage*, which is computed from the
-probabilities of the first. Networks trained on many sets also use *relative size* and *set
-context*. The order of the rows is the order of the columns.
+point i to its neighbour j. The first stage sees the group *edge*. The second stage sees the same and
+*second stage*, which is computed from the probabilities of the first. The order of the rows is the
+order of the columns.
 
 This page is written from the registry in `hilander/linkage/evidence/registry.py` by
 `python docs/figures/edge_features.py`.
@@ -28,26 +27,14 @@ _SYMBOLS = {
     "r_ij": "rank of j in N(i), from 1",
     "m_i, c_i": "mean of the vectors of N(i), of C(i), at unit length",
     "n(·)": "number of elements",
-    "n_i, a_i": "number of points of super-node i; mean of their vectors",
-    "L": "links: edges of the k-NN graph of the points that join a point of i and a point of j. "
-    "Each has a cosine and a linkage, its probability at the level of the points",
-    "med, dec, dev": "median, ninth decile and standard deviation of the log size of a point's "
-    "super-node",
     "p_ij": "probability of the first stage",
     "q_im": "max(p_im, p_mi)",
     "M, Σ": "nodes m that have an edge with i and an edge with j; sum over M",
     "d_i": "sum of p_im over m in N(i)",
-    "clusters, singles": "edges between super-nodes of at least 5 points; edges with a single "
-    "point at one end",
 }
 _GROUP_NOTES: dict[Group, str] = {
-    "edge": "Of points and super-nodes.",
-    "cluster size": "Of super-nodes.",
-    "link": "Of super-nodes.",
-    "relative size": "Of super-nodes, in networks with `relative_sizes`.",
-    "second stage": "Of points and super-nodes, in the second stage.",
-    "set context": "Of super-nodes, in the second stage of networks with `set_context`. The same "
-    "for all edges of a set.",
+    "edge": "Of both stages.",
+    "second stage": "Of the second stage.",
 }
 
 

@@ -1,8 +1,8 @@
 """The evidence network: linkage from edge features, not from raw embeddings.
 
-Every edge is classified in two stages. The first stage sees the features of the edge alone. The
-second sees the same features and the probabilities of the first stage around the edge. Points and
-super-nodes have separate classifiers, because super-nodes have more features.
+Every edge between two points is classified in two stages. The first stage sees the features of the
+edge alone. The second sees the same features and the probabilities of the first stage around the
+edge. Super-nodes need no classifier: their linkage follows from the links of their points.
 """
 
 from __future__ import annotations
@@ -22,27 +22,18 @@ from hilander.errors import ModelError, SettingError
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
 from hilander.learning.device import run_blocks
 from hilander.linkage.evidence.compiled_classifier import CompiledClassifier
-from hilander.linkage.evidence.edge_features import (
-    EdgeFeatures,
-    SecondStageFeatures,
-    compute_context,
-    select_context_inputs,
-)
-from hilander.linkage.evidence.registry import context_inputs, features_of, n_edge_features
-from hilander.linkage.evidence.set_context import add_context
+from hilander.linkage.evidence.edge_features import EdgeFeatures, SecondStageFeatures
+from hilander.linkage.evidence.registry import FEATURES, features_of
 
 _EDGE_BLOCK = 8_192  # edges that a GPU scores at a time
 _NUMBERS_PER_EDGE = 128  # features and layers of an edge, which a block has to hold in the cache
 _LARGEST_DEVIATION = 6.0  # standard deviations; standardised features are clipped to this
-_CERTAIN = 10.0  # logit of a classifier that rejects every edge: a probability of 5e-5
 # Names of settings and of parts of the network in models of version 0.1.
-_OLD_NAMES = {
-    "beside_others": "relative_sizes",
-    "few_points": "small_set_points",
-    "in_context": "set_context",
-    "adviser": "prior",
-}
+_OLD_NAMES = {"few_points": "small_set_points", "adviser": "prior"}
 _OLD_PARTS = {"few": "small_set", "adviser": "prior"}
+# Settings and parts of the classifiers of super-nodes, in models of versions up to 0.2.
+_DROPPED_NAMES = {"beside_others", "relative_sizes", "in_context", "set_context"}
+_DROPPED_PART = "clusters"
 
 
 @dataclass(frozen=True)
@@ -56,15 +47,9 @@ class EvidenceSettings:
     members : int
         Small networks in each edge classifier, whose logits are averaged. They disagree where the
         data differ from the training set, and their mean is then less certain than each of them.
-    relative_sizes : bool
-        Use the features of the group "relative size". They need training on many sets of different
-        sizes; from one labelled set the network would learn the sizes of that set.
     small_set_points : int
         Sets of up to this many points have a network of their own; 0 for none. The same
         edge features mean something else in a set of dozens of points than in one of thousands.
-    set_context : bool
-        Use the features of the group "set context" in the second stage of super-nodes. They need
-        training on many sets.
     prior : EvidenceSettings, optional
         The shape of a prior model: a second trained network whose log-odds are averaged with those
         of this one.
@@ -74,18 +59,13 @@ class EvidenceSettings:
 
     hidden: int = 32
     members: int = 5
-    relative_sizes: bool = False
     small_set_points: int = 0
-    set_context: bool = False
     prior: EvidenceSettings | None = None
     own_weight: float = 1.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.own_weight <= 1:
             raise SettingError(f"own_weight={self.own_weight!r} must be from 0 to 1")
-        for name in ("relative_sizes", "set_context"):
-            if not isinstance(getattr(self, name), bool):
-                raise SettingError(f"{name}={getattr(self, name)!r} must be True or False")
         for name, least in (("hidden", 1), ("members", 1), ("small_set_points", 0)):
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < least:
@@ -93,8 +73,8 @@ class EvidenceSettings:
             object.__setattr__(self, name, int(value))  # JSON cannot hold a numpy integer
 
     def for_small_sets(self) -> EvidenceSettings:
-        """The shape of the network for small sets, which have too few edges for a set context."""
-        return replace(self.alone(), small_set_points=0, set_context=False)
+        """The shape of the network for small sets."""
+        return replace(self.alone(), small_set_points=0)
 
     def alone(self) -> EvidenceSettings:
         """The same shape without a prior model."""
@@ -110,8 +90,9 @@ class EvidenceSettings:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> EvidenceSettings:
-        """Rebuild settings from `to_dict`, also of version 0.1."""
-        values = {_OLD_NAMES.get(name, name): value for name, value in values.items()}
+        """Rebuild settings from `to_dict`, also of earlier versions."""
+        kept = {name: value for name, value in values.items() if name not in _DROPPED_NAMES}
+        values = {_OLD_NAMES.get(name, name): value for name, value in kept.items()}
         known = {field.name for field in fields(cls)}
         if not {"hidden", "members"} <= set(values) <= known:  # in early versions, only these two
             raise ModelError(f"the model's settings {sorted(values)} are not of this version")
@@ -196,12 +177,6 @@ class EdgeClassifier(nn.Module):
         self.centre = centre
         self.scale = scale
 
-    def reject_all(self) -> None:
-        """Give every edge a probability near 0, for a classifier without training examples."""
-        with torch.no_grad():
-            self.last.weight.zero_()
-            self.last.bias.fill_(-_CERTAIN)
-
     def predict(self, edge_features: FloatArray) -> FloatArray:
         """Probabilities of shape (n_nodes, k) from edge features of shape (n_nodes, k, width)."""
         if self.centre.device.type == "cpu":
@@ -223,7 +198,7 @@ class EdgeClassifier(nn.Module):
 
 
 class EvidenceNetwork(nn.Module):
-    """Edge classifiers of two stages for points and for super-nodes.
+    """Edge classifiers of two stages.
 
     It may contain a second such network for small sets, and a prior model.
 
@@ -238,14 +213,10 @@ class EvidenceNetwork(nn.Module):
     def __init__(self, settings: EvidenceSettings) -> None:
         super().__init__()
         self.settings = settings
-        for name, super_nodes in (("points", False), ("clusters", True)):
-            width = n_edge_features(super_nodes=super_nodes, relative_sizes=settings.relative_sizes)
-            has_context = super_nodes and settings.set_context
-            added = features_of("second stage", *(("set context",) if has_context else ()))
-            classifiers = nn.ModuleList(
-                [EdgeClassifier(width, settings), EdgeClassifier(width + len(added), settings)]
-            )
-            self.add_module(name, classifiers)
+        width, wider = len(features_of("edge")), len(FEATURES)
+        self.points = nn.ModuleList(
+            [EdgeClassifier(width, settings), EdgeClassifier(wider, settings)]
+        )
         self.small_set = (
             EvidenceNetwork(settings.for_small_sets()) if settings.small_set_points else None
         )
@@ -264,10 +235,9 @@ class EvidenceNetwork(nn.Module):
             ensemble += [((1 - own) * part, one) for part, one in self.prior.ensemble_for(n_points)]
         return ensemble
 
-    def classifiers(self, *, super_nodes: bool) -> tuple[EdgeClassifier, EdgeClassifier]:
-        """The classifiers of the first and the second stage, of points or of super-nodes."""
-        both = self.get_submodule("clusters" if super_nodes else "points")
-        first, second = both.children()
+    def classifiers(self) -> tuple[EdgeClassifier, EdgeClassifier]:
+        """The classifiers of the first and the second stage."""
+        first, second = self.points
         if not isinstance(first, EdgeClassifier) or not isinstance(second, EdgeClassifier):
             raise TypeError("the parts of the network are not edge classifiers")
         return first, second
@@ -278,30 +248,21 @@ class EvidenceNetwork(nn.Module):
         Edge features are computed for one block of nodes at a time, once for each stage, because
         those of all edges may not fit in memory.
         """
-        first, second = self.classifiers(super_nodes=edge_features.super_nodes)
+        first, second = self.classifiers()
         device = first.centre.device
         if device.type == "cpu":
             first, second = first.compiled(), second.compiled()
         probability, linkage = np.empty((2, graph.n_nodes, graph.k), dtype=np.float32)
         blocks = list(edge_blocks(graph.n_nodes, graph.k * _NUMBERS_PER_EDGE))
-        has_context = edge_features.super_nodes and self.settings.set_context
-        n_inputs = len(context_inputs()) if has_context else 0
-        inputs = np.empty((*probability.shape, n_inputs), dtype=np.float32)
 
         def score_first_stage(rows: slice) -> None:
-            columns = edge_features.of(rows)
-            probability[rows] = first.predict(columns)
-            if has_context:
-                inputs[rows] = select_context_inputs(columns)
+            probability[rows] = first.predict(edge_features.of(rows))
 
         run_blocks(score_first_stage, blocks, device)
         added = SecondStageFeatures(graph, probability, edge_features.rank_back)
-        context = compute_context(inputs, probability) if has_context else None
 
         def score_second_stage(rows: slice) -> None:
             columns = np.concatenate([edge_features.of(rows), added.of(rows)], axis=-1)
-            if context is not None:
-                columns = add_context(columns, context)
             linkage[rows] = second.predict(columns)
 
         run_blocks(score_second_stage, blocks, device)
@@ -340,9 +301,10 @@ def remove_prior(network: EvidenceNetwork) -> EvidenceNetwork:
     return network
 
 
-def rename_old_weight(key: str) -> str:
-    """The present name of a weight of a model of version 0.1."""
-    return ".".join(_OLD_PARTS.get(part, part) for part in key.split("."))
+def rename_old_weight(key: str) -> str | None:
+    """The present name of a weight of an earlier version; None if it is no longer used."""
+    parts = [_OLD_PARTS.get(part, part) for part in key.split(".")]
+    return None if _DROPPED_PART in parts else ".".join(parts)
 
 
 def edge_loss(logits: Tensor, same: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
 """The registry of edge features: every input of the edge classifiers, in order.
 
-The order of the columns, their number, the columns that the set context reads, the table in the
-documentation and the schema hash follow from `FEATURES`. To add a feature, add one entry here and
-one test. Weights of another schema are refused when a model is read.
+The order of the columns, their number, the table in the documentation and the schema hash follow
+from `FEATURES`. To add a feature, add one entry here and one test. Weights of another schema are
+refused when a model is read.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ import numpy as np
 
 from hilander.arrays.rows import FloatArray
 from hilander.graph.edges import logit_of
-from hilander.linkage.evidence.set_context import KINDS, QUANTILES
 
-Group = Literal["edge", "cluster size", "link", "relative size", "second stage", "set context"]
+Group = Literal["edge", "second stage"]
 GROUPS: tuple[Group, ...] = get_args(Group)
-# From the measures of a block of edges (or of a set) to the column: a value that broadcasts to
-# (block, k), or a scalar for the set context.
+# From the measures of a block of edges to the column: a value that broadcasts to (block, k).
 Kernel = Callable[[Any], Any]
 _ANY, _SIGNED, _SHARE = (-math.inf, math.inf), (-1.0, 1.0), (0.0, 1.0)
 _UP_TO_0, _FROM_0, _UP_TO_1 = (-math.inf, 0.0), (0.0, math.inf), (-math.inf, 1.0)
@@ -46,10 +44,7 @@ class Feature:
     range : (float, float)
         Lowest and highest value.
     kernel : callable
-        Computes the column from the measures of the group: `EdgeBlock`, its `clusters`
-        (`ClusterBlock`), `SecondStageBlock` or `SetMeasures`.
-    reads : tuple of str
-        Of the set context: names of the edge features that are summarised.
+        Computes the column from the measures of the group: `EdgeBlock` or `SecondStageBlock`.
     """
 
     name: str
@@ -57,7 +52,6 @@ class Feature:
     formula: str
     range: tuple[float, float]
     kernel: Kernel
-    reads: tuple[str, ...] = ()
 
 
 EDGE = [
@@ -91,65 +85,6 @@ EDGE = [
     Feature("i_to_close_j", "edge", "s(x_i, c_j)", _UP_TO_1, lambda e: e.i_to_close_j),
     Feature("close_i_to_j", "edge", "s(c_i, x_j)", _UP_TO_1, lambda e: e.close_i_to_j),
     Feature("close_to_close", "edge", "c_i · c_j", _SIGNED, lambda e: e.close_to_close),
-]  # fmt: skip
-
-CLUSTER_SIZE = [
-    Feature("smaller", "cluster size", "log min(n_i, n_j)", _FROM_0, lambda e: e.clusters.smaller),
-    Feature("larger", "cluster size", "log max(n_i, n_j)", _FROM_0, lambda e: e.clusters.larger),
-    Feature("tightness_i", "cluster size", "‖a_i‖", _SHARE, lambda e: e.clusters.tightness_i),
-    Feature("tightness_j", "cluster size", "‖a_j‖", _SHARE, lambda e: e.clusters.tightness_j),
-    Feature(
-        "average_linkage", "cluster size", "(a_i · a_j − b) / (1 − b)", _UP_TO_1,
-        lambda e: e.clusters.mean_cosine,
-    ),
-]  # fmt: skip
-
-LINK = [
-    Feature("crossing", "link", "log(1 + n(L))", _FROM_0, lambda e: np.log1p(e.clusters.n_links)),
-    Feature(
-        "crossing_share", "link", "min(n(L) / (k min(n_i, n_j)), 2)", (0.0, 2.0),
-        lambda e: np.minimum(e.clusters.n_links / (e.clusters.smaller_size * e.clusters.k), 2),
-    ),
-    Feature(
-        "crossing_mean", "link", "mean s over L; 0 if L is empty", _UP_TO_1,
-        lambda e: e.clusters.rescale_links(e.clusters.link_affinity / e.clusters.at_least_one),
-    ),
-    Feature(
-        "crossing_best", "link", "largest s over L; 0 if L is empty", _UP_TO_1,
-        lambda e: e.clusters.rescale_links(e.clusters.link_best),
-    ),
-    Feature(
-        "crossing_linkage", "link", "mean linkage over L; 0 if L is empty", _SHARE,
-        lambda e: e.clusters.link_probability / e.clusters.at_least_one,
-    ),
-    Feature(
-        "crossing_log_odds", "link", "sum of logit linkage over L / √n(L); 0 if L is empty", _ANY,
-        lambda e: e.clusters.link_log_odds / np.sqrt(e.clusters.at_least_one),
-    ),
-]  # fmt: skip
-
-RELATIVE_SIZE = [
-    Feature(
-        "smaller_vs_median", "relative size", "log min(n_i, n_j) − med", _ANY,
-        lambda e: e.clusters.smaller - e.clusters.median,
-    ),
-    Feature(
-        "larger_vs_median", "relative size", "log max(n_i, n_j) − med", _ANY,
-        lambda e: e.clusters.larger - e.clusters.median,
-    ),
-    Feature(
-        "joined_vs_median", "relative size", "log(n_i + n_j) − med", _ANY,
-        lambda e: e.clusters.joined - e.clusters.median,
-    ),
-    Feature(
-        "joined_vs_ninth_decile", "relative size", "log(n_i + n_j) − dec", _ANY,
-        lambda e: e.clusters.joined - e.clusters.ninth_decile,
-    ),
-    Feature(
-        "ninth_decile_vs_median", "relative size", "dec − med", _FROM_0,
-        lambda e: e.clusters.ninth_decile - e.clusters.median,
-    ),
-    Feature("size_deviation", "relative size", "dev", _FROM_0, lambda e: e.clusters.deviation),
 ]  # fmt: skip
 
 SECOND_STAGE = [
@@ -195,52 +130,10 @@ SECOND_STAGE = [
     ),
 ]  # fmt: skip
 
-
-def _context_of(kind: str) -> list[Feature]:
-    """Entries of the set context about the edges of one kind."""
-
-    def entry(
-        name: str,
-        formula: str,
-        bounds: tuple[float, float],
-        kernel: Kernel,
-        reads: tuple[str, ...] = (),
-    ) -> Feature:
-        return Feature(f"{name}_of_{kind}", "set context", formula, bounds, kernel, reads)
-
-    def mean(name: str) -> Feature:
-        found = next(one for one in [*EDGE, *LINK] if one.name == name)
-        kernel: Kernel = lambda s: s.of[kind].mean[name]  # noqa: E731
-        return entry(name, f"mean {name} over {kind}", found.range, kernel, (name,))
-
-    def quantile(percent: int) -> Feature:
-        kernel: Kernel = lambda s: s.of[kind].logit[percent]  # noqa: E731
-        return entry(
-            f"logit_{percent}", f"{percent} % quantile of logit p over {kind}", _ANY, kernel
-        )
-
-    return [
-        entry("probability", f"mean p over {kind}", _SHARE, lambda s: s.of[kind].probability),
-        *(quantile(percent) for percent in QUANTILES),
-        *(mean(name) for name in ("crossing_linkage", "crossing_log_odds", "mutual", "shared")),
-        entry(
-            "size_deviation", f"standard deviation of smaller over {kind}", _FROM_0,
-            lambda s: s.of[kind].size_deviation, ("smaller",),
-        ),
-    ]  # fmt: skip
-
-
-SET_CONTEXT = [
-    Feature(
-        "share_of_clusters", "set context", "log((n(clusters) + 1) / (n(edges) + 2))", _UP_TO_0,
-        lambda s: s.log_share_of_clusters, ("smaller",),
-    ),
-    *(one for kind in KINDS for one in _context_of(kind)),
-]  # fmt: skip
-
-FEATURES: tuple[Feature, ...] = (
-    *EDGE, *CLUSTER_SIZE, *LINK, *RELATIVE_SIZE, *SECOND_STAGE, *SET_CONTEXT,
-)  # fmt: skip
+FEATURES: tuple[Feature, ...] = (*EDGE, *SECOND_STAGE)
+# Hash of the schema of versions up to 0.2. It had these features and those of classifiers of
+# super-nodes, which are no longer used. Weights of points are the same.
+FORMER_SCHEMA = "f67bf942f9da46ba"
 
 
 def features_of(*groups: Group) -> tuple[Feature, ...]:
@@ -251,25 +144,6 @@ def features_of(*groups: Group) -> tuple[Feature, ...]:
 def feature_names(*groups: Group) -> tuple[str, ...]:
     """Names of the features of some groups, in the order of the columns."""
     return tuple(feature.name for feature in features_of(*groups))
-
-
-def first_stage_groups(*, super_nodes: bool, relative_sizes: bool = False) -> tuple[Group, ...]:
-    """Groups that the first stage sees of points or of super-nodes."""
-    if not super_nodes:
-        return ("edge",)
-    return ("edge", "cluster size", "link", *(("relative size",) if relative_sizes else ()))
-
-
-def n_edge_features(*, super_nodes: bool, relative_sizes: bool = False) -> int:
-    """Number of columns that the first stage sees."""
-    groups = first_stage_groups(super_nodes=super_nodes, relative_sizes=relative_sizes)
-    return len(features_of(*groups))
-
-
-def context_inputs() -> tuple[str, ...]:
-    """Names of the edge features that the set context reads, each once."""
-    reads = (name for feature in features_of("set context") for name in feature.reads)
-    return tuple(dict.fromkeys(reads))
 
 
 def compute_columns(

@@ -12,6 +12,7 @@ from hilander.arrays.rows import FloatArray
 from hilander.errors import ModelError
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.nodes import Nodes
+from hilander.graph.same_identity import estimate_linked
 from hilander.graph.scores import EdgeScores, edge_density, join_equal_rows
 from hilander.learning.device import choose_device
 from hilander.linkage.evidence.background import Background, measure_background
@@ -64,18 +65,22 @@ class EvidenceScorer:
         """Linkage of every edge and density of every node."""
         if self._background is None:
             raise ModelError("the scorer has no points yet; call bind_points(features) first")
-        super_nodes = nodes.links is not None
-        predictions, computed = [], {}
-        for weight, network in self._ensemble:
-            relative_sizes = super_nodes and network.settings.relative_sizes
-            if relative_sizes not in computed:  # points have the same features for all networks
-                computed[relative_sizes] = EdgeFeatures(
-                    graph, nodes, self._background, relative_sizes=relative_sizes
-                )
-            ready = network.to(choose_device(self.device)).eval()
-            predictions.append((weight, ready.predict(graph, computed[relative_sizes])))
-        linkage = join_equal_rows(graph, average_log_odds(predictions))
+        if nodes.links is not None:
+            linkage = estimate_linked(nodes.links, nodes.size, graph)
+        else:
+            linkage = self._classify(graph, EdgeFeatures(graph, nodes, self._background))
+        linkage = join_equal_rows(graph, linkage)
         return EdgeScores(linkage, edge_density(graph.affinity, linkage))
+
+    def _classify(self, graph: KnnGraph, edge_features: EdgeFeatures) -> FloatArray:
+        """Linkage of every edge between points, the mean of all networks, shape (n_nodes, k)."""
+        device = choose_device(self.device)
+        return average_log_odds(
+            [
+                (weight, network.to(device).eval().predict(graph, edge_features))
+                for weight, network in self._ensemble
+            ]
+        )
 
 
 def average_log_odds(predictions: Sequence[tuple[float, FloatArray]]) -> FloatArray:

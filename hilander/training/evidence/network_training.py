@@ -1,4 +1,4 @@
-"""Training of an evidence network on episodes: classifiers of points, then of clusters."""
+"""Training of an evidence network on episodes: the first stage, then the second."""
 
 from __future__ import annotations
 
@@ -18,12 +18,7 @@ from hilander.linkage.evidence.training import (
 from hilander.linkage.storage import as_evidence_network, read_network
 from hilander.synthetic.episodes import Episode
 from hilander.synthetic.training_episodes import make_episodes
-from hilander.training.evidence.examples import (
-    EpisodeGraph,
-    GraphExamples,
-    make_cluster_examples,
-    make_point_examples,
-)
+from hilander.training.evidence.examples import GraphExamples, make_point_examples
 from hilander.training.evidence.plan import EvidencePlan
 from hilander.training.stages import Stages
 
@@ -36,7 +31,7 @@ _SYNTHETIC_SHARE = 2
 def train_evidence(
     episode: Episode, plan: EvidencePlan, stages: Stages, stage: str
 ) -> tuple[EvidenceNetwork, list[EpochRecord]]:
-    """Train all four edge classifiers on one labelled set."""
+    """Train both stages on one labelled set."""
     return train_on_episodes(make_training_episodes(episode, plan), plan, stages, stage)
 
 
@@ -55,13 +50,11 @@ def limit_synthetic_points(most_points: int, n_labelled: int) -> int:
 def train_on_episodes(
     made: Iterable[Episode], plan: EvidencePlan, stages: Stages, stage: str
 ) -> tuple[EvidenceNetwork, list[EpochRecord]]:
-    """Train all four edge classifiers on labelled sets, each with its own k or the plan's."""
+    """Train both stages on labelled sets, each with its own k or the plan's."""
     network = init_network(plan)
-    seen, history = train_on_points(network, made, plan, stages, stage)
-    # Relative sizes are learned from many sets. Training on one more set would make them worse.
-    if plan.start is None or not network.settings.relative_sizes:
-        clusters = make_cluster_examples(network, seen, plan)
-        history += train_on_clusters(network, clusters, plan, stages, stage)
+    episodes = (one for one in made if len(one.labels) > (one.k or plan.rules.k))
+    examples = [make_point_examples(one, one.k or plan.rules.k) for one in stages.watch(episodes)]
+    history = train_both_stages(network.classifiers(), examples, plan, stages, stage)
     return network.eval(), history
 
 
@@ -77,39 +70,6 @@ def init_network(plan: EvidencePlan) -> EvidenceNetwork:
         )
     # The network for small sets was trained on sets of all sizes. A prior model is not trained.
     return remove_prior(network.small_set or network)
-
-
-def train_on_points(
-    network: EvidenceNetwork,
-    made: Iterable[Episode],
-    plan: EvidencePlan,
-    stages: Stages,
-    stage: str,
-) -> tuple[list[EpisodeGraph], list[EpochRecord]]:
-    """Train the classifiers of edges between points; returns the episodes with their graphs."""
-    episodes = [one for one in made if len(one.labels) > (one.k or plan.rules.k)]
-    points = [make_point_examples(one, one.k or plan.rules.k) for one in stages.watch(episodes)]
-    history = train_both_stages(
-        network.classifiers(super_nodes=False), points, plan, stages, f"{stage}-points"
-    )
-    graphs = [one.graph for one in points]
-    return list(zip(episodes, graphs, strict=True)), history
-
-
-def train_on_clusters(
-    network: EvidenceNetwork,
-    graph_examples: Iterable[GraphExamples],
-    plan: EvidencePlan,
-    stages: Stages,
-    stage: str,
-) -> list[EpochRecord]:
-    """Train the classifiers of edges between clusters; without examples they reject every merge."""
-    classifiers = network.classifiers(super_nodes=True)
-    clusters = list(stages.watch(graph_examples))
-    if clusters:
-        return train_both_stages(classifiers, clusters, plan, stages, f"{stage}-clusters")
-    classifiers[1].reject_all()
-    return []
 
 
 def train_both_stages(

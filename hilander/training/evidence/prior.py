@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hilander.errors import ModelError
-from hilander.hierarchy.rules import Rules
+from hilander.hierarchy.rules import DEFAULT_MERGE, Rules
 from hilander.linkage.evidence.network import EvidenceNetwork, insert_part
 from hilander.linkage.storage import as_evidence_network, read_network
 from hilander.training.evidence.plan import EvidencePlan
@@ -121,4 +121,5 @@ def read_prior(folder: str | None, n_identities: int, n_points: int) -> PriorMod
             f'the model in {folder} is of method="paper", a prior model has to be of "evidence"; '
             'use prior="pretrained" or "none", or the folder of such a model'
         )
-    return PriorModel(network, rules["p_tau"], rules["p_tau_merge"], own_weight)
+    merge = DEFAULT_MERGE if stored.merged_by_classifiers else rules["p_tau_merge"]
+    return PriorModel(network, rules["p_tau"], merge, own_weight)

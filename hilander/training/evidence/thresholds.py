@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hilander.hierarchy.rules import Rules
+from hilander.hierarchy.rules import DEFAULT_MERGE, Rules
 from hilander.knn.search import build_knn_graph
 from hilander.learning.loop import Watch
 from hilander.linkage.evidence.network import EvidenceNetwork
@@ -19,16 +19,16 @@ from hilander.training.validation import ValidationSet, score_rules
 
 # Probabilities to try for links of points: steps of about half a unit of log-odds.
 P_TAU_GRID = (0.35, 0.5, 0.6, 0.7, 0.8, 0.88)
-# Probabilities to try for merges of clusters: three steps of log-odds, from below to above even.
-MERGE_GRID = (0.42, 0.6, 0.73)
+# Probabilities to try for merges of clusters, which follow from the links of their points.
+MERGE_GRID = (0.35, 0.5, 0.6, 0.7, 0.8, 0.9)
 # Points of the largest validation set; bounds the time of a try.
 VALIDATION_POINTS = 6000
 # p_tau where the score curve is flat: the middle of the values with which held-out identities of
 # faces and of characters score best.
 DEFAULT_THRESHOLD = 0.55
-# Penalty of a p_tau away from the default, as F for a squared unit of log-odds. Without it, chance
-# would choose p_tau where the score curve is nearly flat.
-_PULL = 0.02
+# Penalty of a threshold away from its default, as F for a squared unit of log-odds. Without it,
+# chance would choose where the score curve is nearly flat.
+_PULL, _MERGE_PULL = 0.02, 0.005
 # Draws of each bootstrapped set: two halve the variance of a try.
 _N_DRAWS = 2
 # Weights of the validation sets. Sizes as they are count most, since they are the best estimate
@@ -93,19 +93,14 @@ class ThresholdSearch:
         ]
 
     def choose(
-        self,
-        merge_tolerance: float = 0.0,
-        pull: float = _PULL,
-        default: float = DEFAULT_THRESHOLD,
+        self, pull: float = _PULL, default: float = DEFAULT_THRESHOLD
     ) -> tuple[Rules, list[dict[str, Any]]]:
         """Choose p_tau of the points, then p_tau of the merges.
 
         Parameters
         ----------
-        merge_tolerance : float
-            F that may be lost for a higher threshold of merges.
         pull, default : float
-            As for `find_peak`. With more sets a smaller pull is enough.
+            As for `find_best`, of p_tau. With more sets a smaller pull is enough.
 
         Returns
         -------
@@ -113,12 +108,12 @@ class ThresholdSearch:
         table : list of dict
             Every try.
         """
-        strict = replace(self.rules, p_tau_merge=max(MERGE_GRID))
-        table = [self.try_rules(replace(strict, p_tau=p_tau)) for p_tau in P_TAU_GRID]
-        chosen = replace(strict, p_tau=find_peak(table, pull, default))
+        usual = replace(self.rules, p_tau_merge=DEFAULT_MERGE)
+        table = [self.try_rules(replace(usual, p_tau=p_tau)) for p_tau in P_TAU_GRID]
+        chosen = replace(usual, p_tau=find_best(table, "p_tau", pull, default))
         merges = [self.try_rules(replace(chosen, p_tau_merge=p_tau)) for p_tau in MERGE_GRID]
-        chosen = replace(chosen, p_tau_merge=take_highest(merges, "p_tau_merge", merge_tolerance))
-        return chosen, table + merges
+        merge = find_best(merges, "p_tau_merge", _MERGE_PULL, DEFAULT_MERGE)
+        return replace(chosen, p_tau_merge=merge), table + merges
 
     def try_rules(self, rules: Rules) -> dict[str, Any]:
         """One row of the table: the thresholds and their mean scores."""
@@ -126,10 +121,10 @@ class ThresholdSearch:
         return {**thresholds, **score_rules(self.watch(self.sets), rules)}
 
 
-def find_peak(
-    rows: list[dict[str, Any]], pull: float = _PULL, default: float = DEFAULT_THRESHOLD
+def find_best(
+    rows: list[dict[str, Any]], name: str, pull: float = _PULL, default: float = DEFAULT_THRESHOLD
 ) -> float:
-    """The p_tau at which a smooth curve through the tries is highest.
+    """The threshold at which a smooth curve through the tries is highest.
 
     The curve is a cubic in the log-odds, less ``pull * (log-odds - those of default)^2``. A cubic
     does not follow one wrong merge that changes the score of one try. Where the curve is nearly
@@ -138,29 +133,25 @@ def find_peak(
     Parameters
     ----------
     rows : list of dict
-        Tries, as `ThresholdSearch.try_rules` gives them, at more than three values of p_tau.
+        Tries, as `ThresholdSearch.try_rules` gives them, at more than three thresholds.
+    name : {"p_tau", "p_tau_merge"}
+        Which threshold was tried.
     pull : float
-        Penalty of a p_tau away from `default`, as F for a squared unit of log-odds.
+        Penalty of a threshold away from `default`, as F for a squared unit of log-odds.
     default : float
-        The p_tau that the curve is pulled towards.
+        The threshold that the curve is pulled towards.
 
     Returns
     -------
-    p_tau : float, between the lowest and the highest tried
+    threshold : float, between the lowest and the highest tried
     """
-    tried = np.array([row["p_tau"] for row in rows])
+    tried = np.array([row[name] for row in rows])
     log_odds = np.log(tried / (1 - tried))
     curve = np.polynomial.Polynomial.fit(log_odds, [row["f"] for row in rows], _CURVE_DEGREE)
     places = np.linspace(log_odds.min(), log_odds.max(), _CURVE_PLACES)
     distance = places - np.log(default / (1 - default))
     peak = places[np.argmax(curve(places) - pull * distance**2)]
     return round(float(1 / (1 + np.exp(-peak))), 2)
-
-
-def take_highest(rows: list[dict[str, Any]], name: str, tolerance: float = 0.0) -> float:
-    """The highest threshold whose try is at most `tolerance` below the best F."""
-    best = max(row["f"] for row in rows)
-    return float(max(row[name] for row in rows if row["f"] >= best - tolerance))
 
 
 def make_validation_episodes(

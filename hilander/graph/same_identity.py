@@ -1,0 +1,63 @@
+"""Whether two clusters are of one identity, estimated from the links between their points.
+
+Two things speak for it: that the links between the two are probable, and that there are many of
+them for the size of the smaller one. Neither depends on the embedder or on the number of points of
+the set, so that one formula serves clusters of two points and of thousands.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hilander.arrays.rows import FloatArray
+from hilander.graph.edges import logit_of, look_up
+from hilander.graph.knn_graph import KnnGraph
+from hilander.graph.links import Links
+
+# logit(p) = a * logit(mean linkage of the links) + b * log(coverage) + c. Fitted by logistic
+# regression, over merges of five real training sets and three face-like sets, to whether both
+# sides have the same majority identity. No rows of that fit are stored.
+_LINKAGE_WEIGHT, _COVERAGE_WEIGHT, _OFFSET = 0.85, 1.07, 2.65
+
+
+def estimate_same(
+    total: npt.NDArray[np.float64], count: npt.NDArray[np.float64], possible: npt.NDArray[Any]
+) -> npt.NDArray[np.float64]:
+    """Probability that two sides are one identity, from the links between them.
+
+    Parameters
+    ----------
+    total, count : ndarray of shape (n_pairs,)
+        Summed linkage of the links between the two sides, and their number, at least 1.
+    possible : ndarray of shape (n_pairs,)
+        k times the number of points of the smaller side.
+
+    Returns
+    -------
+    probability : ndarray of shape (n_pairs,), in [0, 1]
+    """
+    linkage = logit_of((total / count).astype(np.float32))
+    coverage = np.log(count / possible)
+    logit = _LINKAGE_WEIGHT * linkage + _COVERAGE_WEIGHT * coverage + _OFFSET
+    probability: npt.NDArray[np.float64] = 1 / (1 + np.exp(-logit))
+    return probability
+
+
+def estimate_linked(links: Links, size: npt.NDArray[Any], graph: KnnGraph) -> FloatArray:
+    """The estimate for each edge of a graph of super-nodes, shape (n_nodes, k); 0 without links.
+
+    Parameters
+    ----------
+    links : Links of n_nodes nodes
+    size : ndarray of shape (n_nodes,)
+        Points of each super-node.
+    graph : KnnGraph of n_nodes nodes
+    """
+    count = look_up(links.count, graph).astype(np.float64)
+    total = look_up(links.linkage, graph).astype(np.float64)
+    smaller = np.minimum(size[:, None], size[graph.neighbours])
+    same = estimate_same(total, np.maximum(count, 1), links.k * smaller)
+    return np.where(count > 0, same, 0).astype(np.float32)
