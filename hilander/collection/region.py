@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hilander.arrays.rows import BoolArray, FloatArray, IntArray, row_blocks
 from hilander.collection.cluster_ids import NEW
 from hilander.collection.splice import select_levels
 from hilander.graph.knn_graph import KnnGraph
+from hilander.graph.linked_pairs import LinkedPairs
 from hilander.graph.nodes import Nodes, start_nodes
 from hilander.graph.scores import EdgeScores
 from hilander.hierarchy.constraints.constraints import Constraints
@@ -239,3 +242,7 @@ class _SidedScorer:
         side = self.side[nodes.point]
         apart = side[graph.neighbours] != side[:, None]
         return EdgeScores(np.where(apart, np.float32(0), scores.linkage), scores.density)
+
+    def estimate_merges(self, pairs: LinkedPairs) -> npt.NDArray[Any]:
+        """The estimate of the scorer; links between two sides have linkage 0 and never merge."""
+        return self.score.estimate_merges(pairs)

@@ -12,6 +12,8 @@ from hilander.arrays.rows import FloatArray, IntArray
 from hilander.errors import GraphError
 from hilander.graph.knn_graph import KnnGraph
 
+Sums = npt.NDArray[np.float64]
+
 
 @dataclass(frozen=True, eq=False)
 class Links:
@@ -26,12 +28,15 @@ class Links:
         Number of crossing edges.
     linkage : csr_matrix
         Sum of their linkages.
+    inside : ndarray of shape (2, n_nodes)
+        Number of the edges inside each cluster, and the sum of their linkages.
     k : int
         Neighbours of each point in the graph that the edges are of.
     """
 
     count: csr_matrix
     linkage: csr_matrix
+    inside: Sums
     k: int
 
     def __post_init__(self) -> None:
@@ -46,14 +51,21 @@ class Links:
         rows = np.repeat(np.arange(len(labels)), np.diff(self.count.indptr))
         here, there = labels[rows], labels[self.count.indices]
         # Every link is in the matrix twice, once for each end.
-        once = (here != there) & (rows < self.count.indices)
-        values = [matrix.data[once] for matrix in (self.count, self.linkage)]
-        return _collect(here[once], there[once], values, n_clusters, self.k)
+        once = rows < self.count.indices
+        crosses, joins = once & (here != there), once & (here == there)
+        matrices = self.count.data, self.linkage.data
+        inside = [
+            np.bincount(labels, before, n_clusters)
+            + np.bincount(here[joins], matrix[joins], n_clusters)
+            for before, matrix in zip(self.inside, matrices, strict=True)
+        ]
+        values = [matrix[crosses] for matrix in matrices]
+        return _collect(here[crosses], there[crosses], values, np.stack(inside), self.k)
 
     def first(self, n_nodes: int) -> Links:
         """The links between the first nodes."""
         part = slice(None, n_nodes)
-        return Links(self.count[part, part], self.linkage[part, part], self.k)
+        return Links(self.count[part, part], self.linkage[part, part], self.inside[:, part], self.k)
 
 
 def cross_links(graph: KnnGraph, linkage: FloatArray, labels: IntArray, n_clusters: int) -> Links:
@@ -71,16 +83,19 @@ def cross_links(graph: KnnGraph, linkage: FloatArray, labels: IntArray, n_cluste
     crosses = there != labels[:, None]
     here = np.repeat(labels, crosses.sum(axis=1))
     values = [np.ones(len(here), dtype=np.float32), linkage[crosses]]
-    return _collect(here, there[crosses], values, n_clusters, graph.k)
+    of_point = (~crosses).sum(axis=1), np.where(crosses, 0, linkage).sum(axis=1, dtype=np.float64)
+    inside = np.stack([np.bincount(labels, sums, n_clusters) for sums in of_point])
+    return _collect(here, there[crosses], values, inside, graph.k)
 
 
 def _collect(
-    here: IntArray, there: IntArray, values: list[FloatArray], n_nodes: int, k: int
+    here: IntArray, there: IntArray, values: list[FloatArray], inside: Sums, k: int
 ) -> Links:
     """Sum single links by the pair of clusters that they connect.
 
     `values` has the counts and the linkages. The links are sorted once for both.
     """
+    n_nodes = inside.shape[1]
     low, high = np.minimum(here, there).astype(np.int64), np.maximum(here, there)
     key = low * n_nodes + high
     order = np.argsort(key, kind="stable")
@@ -90,12 +105,10 @@ def _collect(
     ends = pair // n_nodes, pair % n_nodes
     sums = [np.add.reduceat(one[order].astype(np.float64), starts) for one in values]
     count, linkage = (_both_ways(*ends, one, n_nodes) for one in sums)
-    return Links(count, linkage, k)
+    return Links(count, linkage, inside, k)
 
 
-def _both_ways(
-    low: IntArray, high: IntArray, values: npt.NDArray[np.float64], n_nodes: int
-) -> csr_matrix:
+def _both_ways(low: IntArray, high: IntArray, values: Sums, n_nodes: int) -> csr_matrix:
     """A symmetric matrix from the entries above its diagonal; entries of 0 are stored too."""
     rows, columns = np.concatenate([low, high]), np.concatenate([high, low])
     entries = np.tile(values.astype(np.float32), 2)

@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hilander.arrays.rows import FloatArray
-from hilander.graph.edges import logit_of, look_up
-from hilander.graph.knn_graph import KnnGraph
-from hilander.graph.links import Links
+from hilander.graph.edges import logit_of
+from hilander.graph.linked_pairs import LinkedPairs
 
 # logit(p) = a * logit(mean linkage of the links) + b * log(coverage) + c. Fitted by logistic
 # regression, over merges of five real training sets and three face-like sets, to whether both
@@ -46,18 +44,6 @@ def estimate_same(
     return probability
 
 
-def estimate_linked(links: Links, size: npt.NDArray[Any], graph: KnnGraph) -> FloatArray:
-    """The estimate for each edge of a graph of super-nodes, shape (n_nodes, k); 0 without links.
-
-    Parameters
-    ----------
-    links : Links of n_nodes nodes
-    size : ndarray of shape (n_nodes,)
-        Points of each super-node.
-    graph : KnnGraph of n_nodes nodes
-    """
-    count = look_up(links.count, graph).astype(np.float64)
-    total = look_up(links.linkage, graph).astype(np.float64)
-    smaller = np.minimum(size[:, None], size[graph.neighbours])
-    same = estimate_same(total, np.maximum(count, 1), links.k * smaller)
-    return np.where(count > 0, same, 0).astype(np.float32)
+def estimate_by_links(pairs: LinkedPairs) -> npt.NDArray[np.float64]:
+    """The estimate of each pair of clusters, shape (n_pairs,)."""
+    return estimate_same(pairs.total, pairs.count, pairs.k * pairs.smaller)

@@ -13,13 +13,15 @@ import numpy as np
 
 from hilander.arrays.rows import FloatArray, IntArray
 from hilander.graph.knn_graph import KnnGraph
+from hilander.graph.linked_pairs import LinkedPairs
 from hilander.graph.nodes import Nodes, start_nodes
+from hilander.graph.same_identity import estimate_by_links
 from hilander.graph.scores import EdgeScores
 from hilander.hierarchy.constraints.constraints import Constraints
 from hilander.hierarchy.constraints.enforcement import HeldConstraints, JoinedLevel
 from hilander.hierarchy.decoding.adaptive_threshold import adapt_p_tau, measure_sizes
 from hilander.hierarchy.decoding.decode import attach_within, decode
-from hilander.hierarchy.decoding.link_merges import merge_by_links
+from hilander.hierarchy.decoding.link_merges import MergeEstimate, merge_by_links
 from hilander.hierarchy.decoding.parents import Parents, choose_parents
 from hilander.hierarchy.decoding.trees import label_trees
 from hilander.hierarchy.pooling import link_trees, merge_nodes
@@ -162,7 +164,7 @@ def walk_nodes(
         if not rules.as_released:
             scores = scores.settle_ties()
         parents = work.do(
-            "decode", level, decode_level, graph, scores, rules, level, nodes
+            "decode", level, decode_level, graph, scores, rules, level, nodes, score.estimate_merges
         )
         joined = None
         if held is not None:
@@ -214,7 +216,12 @@ def _merge(step: LevelStep, rules: Rules) -> Nodes:
 
 
 def decode_level(
-    graph: KnnGraph, scores: EdgeScores, rules: Rules, level: int, nodes: Nodes | None = None
+    graph: KnnGraph,
+    scores: EdgeScores,
+    rules: Rules,
+    level: int,
+    nodes: Nodes | None = None,
+    estimate: MergeEstimate = estimate_by_links,
 ) -> Parents:
     """Choose a parent for each node of a level, by the rules of that level.
 
@@ -224,7 +231,7 @@ def decode_level(
         return choose_parents(graph, scores, rules.p_tau, strict=True)
     p_tau = rules.threshold(level)
     if nodes is not None and nodes.links is not None and rules.decoder != "parents":
-        labels = merge_by_links(nodes.links, nodes.size, p_tau)
+        labels = merge_by_links(LinkedPairs.of_links(nodes.links, nodes.size), estimate, p_tau)
         return attach_within(graph, scores, labels, p_tau)
     if level == 0 and rules.p_tau_slope:
         p_tau = adapt_p_tau(p_tau, measure_sizes(graph, scores), rules.p_tau_slope)

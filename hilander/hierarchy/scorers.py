@@ -10,10 +10,13 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from hilander.arrays.rows import FloatArray, IntArray
 from hilander.graph.knn_graph import KnnGraph
+from hilander.graph.linked_pairs import LinkedPairs
 from hilander.graph.nodes import Nodes
+from hilander.graph.same_identity import estimate_by_links
 from hilander.graph.scores import EdgeScores, score_by_labels
 
 
@@ -30,6 +33,12 @@ class Scorer(Protocol):
 
     def __call__(self, graph: KnnGraph, nodes: Nodes) -> EdgeScores:
         """Linkage of every edge and density of every node."""
+
+    def estimate_merges(self, pairs: LinkedPairs) -> npt.NDArray[Any]:
+        """Probability that both clusters of each pair are one identity, shape (n_pairs,).
+
+        It is asked for at levels of super-nodes with links.
+        """
 
 
 class MeasuringScorer(Scorer, Protocol):
@@ -68,6 +77,10 @@ class LabelScorer:
             return truth
         return EdgeScores(np.maximum(graph.affinity, 0), truth.density)
 
+    def estimate_merges(self, pairs: LinkedPairs) -> npt.NDArray[Any]:
+        """The estimate from the true links."""
+        return estimate_by_links(pairs)
+
 
 class CachedScorer:
     """A scorer that scores the first graph it is given only once.
@@ -95,3 +108,7 @@ class CachedScorer:
         if self._first is None:
             self._first = graph, self.score(graph, nodes)
         return self._first[1] if graph is self._first[0] else self.score(graph, nodes)
+
+    def estimate_merges(self, pairs: LinkedPairs) -> npt.NDArray[Any]:
+        """The estimate of the scorer."""
+        return self.score.estimate_merges(pairs)

@@ -7,80 +7,84 @@ the many that are missing, and fragments of a large identity merge however many 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_matrix, triu
+from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from hilander.arrays.rows import IntArray
-from hilander.graph.links import Links
-from hilander.graph.same_identity import estimate_same
+from hilander.arrays.rows import BoolArray, IntArray
+from hilander.graph.linked_pairs import LinkedPairs
 from hilander.hierarchy.decoding.contraction import find_dominant, number_by_appearance
-from hilander.hierarchy.merge_edges import MergeEdges
+
+# Probability that the two clusters of each pair are one identity, shape (n_pairs,).
+MergeEstimate = Callable[[LinkedPairs], npt.NDArray[np.float64]]
 
 # Both ends of a merge prefer each other: the result is that of merging one pair at a time.
 _MUTUALLY_BEST = 1.0
 
 
-def merge_by_links(links: Links, size: IntArray, least: float) -> IntArray:
-    """Merge super-nodes while two of them are one identity with a probability of `least` or more.
+def merge_by_links(pairs: LinkedPairs, estimate: MergeEstimate, least: float) -> IntArray:
+    """Merge clusters while two of them are one identity with a probability of `least` or more.
 
     Parameters
     ----------
-    links : Links of n_nodes nodes
-    size : ndarray of shape (n_nodes,)
-        Points of each super-node.
+    pairs : LinkedPairs of n_clusters clusters
+    estimate : callable pairs -> probability
     least : float, in [0, 1]
 
     Returns
     -------
-    labels : ndarray of shape (n_nodes,)
-        Cluster of each node, numbered by first appearance.
+    labels : ndarray of shape (n_clusters,)
+        Numbered by first appearance.
     """
-    edges = collect_edges(links)
-    points: npt.NDArray[np.float64] = size.astype(np.float64)
-    labels = np.arange(len(size))
-    while len(edges.low):
-        joined = _join_best(edges, points, links.k, least)
-        if joined is None:
-            break
-        labels = joined[labels]
-        points = np.bincount(joined, weights=points).astype(np.float64)
-        edges = edges.renumber(joined, len(points))
+    ((_, labels),) = agglomerate(pairs, estimate, [least])
     return number_by_appearance(labels)
 
 
-def collect_edges(links: Links) -> MergeEdges:
-    """The links as edges, once each."""
-    count, total = triu(links.count, format="coo"), triu(links.linkage, format="coo")
-    return MergeEdges(
-        count.row.astype(np.int64),
-        count.col.astype(np.int64),
-        total.data.astype(np.float64),
-        count.data.astype(np.float64),
-    )
+def agglomerate(
+    pairs: LinkedPairs, estimate: MergeEstimate, thresholds: Sequence[float]
+) -> Iterator[tuple[LinkedPairs, IntArray]]:
+    """Merge down to each threshold in turn; they fall.
 
-
-def _join_best(
-    edges: MergeEdges, points: npt.NDArray[np.float64], k: int, least: float
-) -> IntArray | None:
-    """New number of each node after the pairs that prefer each other merged; None without a pair.
-
-    Parameters
-    ----------
-    edges : MergeEdges
-    points : ndarray of shape (n_nodes,)
-    k : int
-    least : float
+    Yields
+    ------
+    pairs : LinkedPairs of the clusters that are left
+    labels : ndarray of shape (n_clusters,)
+        Present cluster of each cluster that the first pairs are of.
     """
-    n_nodes = len(points)
-    smaller = np.minimum(points[edges.low], points[edges.high])
-    same = estimate_same(edges.total, edges.count, k * smaller)
+    labels = np.arange(len(pairs.size))
+    same = _estimate(pairs, estimate)
+    for least in thresholds:
+        while (chosen := _find_best(pairs, same, least)).any():
+            number = _join(pairs, chosen)
+            labels = number[labels]
+            merged, source = pairs.merge(number, int(number.max()) + 1)
+            # Only pairs with a cluster that grew are estimated again.
+            grown = np.bincount(number)[np.stack([merged.low, merged.high])].max(axis=0) > 1
+            pairs, same = merged, same[source]
+            same[grown] = _estimate(pairs.take(grown), estimate)
+        yield pairs, labels
+
+
+def _estimate(pairs: LinkedPairs, estimate: MergeEstimate) -> npt.NDArray[np.float64]:
+    """The estimates; 0 where all links have linkage 0."""
+    if not len(pairs):
+        return np.zeros(0)
+    return np.where(pairs.total > 0, estimate(pairs), 0.0)
+
+
+def _find_best(pairs: LinkedPairs, same: npt.NDArray[np.float64], least: float) -> BoolArray:
+    """Pairs of at least this probability whose clusters prefer each other, shape (n_pairs,)."""
     weight = np.where(same >= least, same, 0.0)
-    chosen = find_dominant(edges.low, edges.high, weight, n_nodes, _MUTUALLY_BEST)
-    if not chosen.any():
-        return None
-    ends = edges.low[chosen], edges.high[chosen]
-    joins = coo_matrix((np.ones(len(ends[0])), ends), (n_nodes, n_nodes))
+    return find_dominant(pairs.low, pairs.high, weight, len(pairs.size), _MUTUALLY_BEST)
+
+
+def _join(pairs: LinkedPairs, chosen: BoolArray) -> IntArray:
+    """New number of each cluster after the chosen pairs merged, shape (n_clusters,)."""
+    ends = pairs.low[chosen], pairs.high[chosen]
+    n_clusters = len(pairs.size)
+    joins = coo_matrix((np.ones(len(ends[0])), ends), (n_clusters, n_clusters))
     number: IntArray = connected_components(joins, directed=False)[1].astype(np.int64)
     return number

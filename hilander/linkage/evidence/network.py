@@ -20,9 +20,12 @@ from torch.nn import functional as F
 from hilander.arrays.rows import FloatArray
 from hilander.errors import ModelError, SettingError
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
+from hilander.graph.linked_pairs import LinkedPairs
+from hilander.graph.same_identity import estimate_by_links
 from hilander.learning.device import run_blocks
 from hilander.linkage.evidence.compiled_classifier import CompiledClassifier
 from hilander.linkage.evidence.edge_features import EdgeFeatures, SecondStageFeatures
+from hilander.linkage.evidence.merge_features import N_MERGE_FEATURES, compute_merge_features
 from hilander.linkage.evidence.registry import FEATURES, features_of
 
 _EDGE_BLOCK = 8_192  # edges that a GPU scores at a time
@@ -47,6 +50,9 @@ class EvidenceSettings:
     members : int
         Small networks in each edge classifier, whose logits are averaged. They disagree where the
         data differ from the training set, and their mean is then less certain than each of them.
+    learned_merges : bool
+        Whether a classifier judges the merges of clusters; else a formula does, which needs no
+        training set of the same kind.
     small_set_points : int
         Sets of up to this many points have a network of their own; 0 for none. The same
         edge features mean something else in a set of dozens of points than in one of thousands.
@@ -59,6 +65,7 @@ class EvidenceSettings:
 
     hidden: int = 32
     members: int = 5
+    learned_merges: bool = False
     small_set_points: int = 0
     prior: EvidenceSettings | None = None
     own_weight: float = 1.0
@@ -217,6 +224,9 @@ class EvidenceNetwork(nn.Module):
         self.points = nn.ModuleList(
             [EdgeClassifier(width, settings), EdgeClassifier(wider, settings)]
         )
+        self.merges = (
+            EdgeClassifier(N_MERGE_FEATURES, settings) if settings.learned_merges else None
+        )
         self.small_set = (
             EvidenceNetwork(settings.for_small_sets()) if settings.small_set_points else None
         )
@@ -267,6 +277,13 @@ class EvidenceNetwork(nn.Module):
 
         run_blocks(score_second_stage, blocks, device)
         return linkage
+
+    def estimate_merges(self, pairs: LinkedPairs) -> FloatArray:
+        """Probability that both clusters of each pair are one identity, shape (n_pairs,)."""
+        if self.merges is None:
+            return estimate_by_links(pairs).astype(np.float32)
+        merges = self.merges.compiled() if self.merges.centre.device.type == "cpu" else self.merges
+        return merges.predict(compute_merge_features(pairs))
 
 
 def insert_part(

@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from scipy.special import expit, logit
 
 from hilander.arrays.rows import FloatArray
 from hilander.errors import ModelError
+from hilander.graph.edges import look_up
 from hilander.graph.knn_graph import KnnGraph
+from hilander.graph.linked_pairs import LinkedPairs
+from hilander.graph.links import Links
 from hilander.graph.nodes import Nodes
-from hilander.graph.same_identity import estimate_linked
 from hilander.graph.scores import EdgeScores, edge_density, join_equal_rows
 from hilander.learning.device import choose_device
 from hilander.linkage.evidence.background import Background, measure_background
@@ -66,11 +69,29 @@ class EvidenceScorer:
         if self._background is None:
             raise ModelError("the scorer has no points yet; call bind_points(features) first")
         if nodes.links is not None:
-            linkage = estimate_linked(nodes.links, nodes.size, graph)
+            linkage = self._score_links(graph, nodes.links, nodes)
         else:
             linkage = self._classify(graph, EdgeFeatures(graph, nodes, self._background))
         linkage = join_equal_rows(graph, linkage)
         return EdgeScores(linkage, edge_density(graph.affinity, linkage))
+
+    def estimate_merges(self, pairs: LinkedPairs) -> FloatArray:
+        """Probability that both clusters of each pair are one identity, shape (n_pairs,)."""
+        device = choose_device(self.device)
+        return average_log_odds(
+            [
+                (weight, network.to(device).eval().estimate_merges(pairs))
+                for weight, network in self._ensemble
+            ]
+        )
+
+    def _score_links(self, graph: KnnGraph, links: Links, nodes: Nodes) -> FloatArray:
+        """The estimate for each edge between super-nodes, shape (n_nodes, k); 0 without links."""
+        pairs = LinkedPairs.of_links(links, nodes.size)
+        if not len(pairs):
+            return np.zeros(graph.affinity.shape, dtype=np.float32)
+        same = csr_matrix((self.estimate_merges(pairs), (pairs.low, pairs.high)), links.count.shape)
+        return look_up(csr_matrix(same + same.T), graph)
 
     def _classify(self, graph: KnnGraph, edge_features: EdgeFeatures) -> FloatArray:
         """Linkage of every edge between points, the mean of all networks, shape (n_nodes, k)."""

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from hilander.arrays.rows import FloatArray, row_blocks
 from hilander.graph.knn_graph import KnnGraph, edge_blocks
+from hilander.graph.linked_pairs import LinkedPairs
 from hilander.graph.nodes import Nodes
+from hilander.graph.same_identity import estimate_by_links
 from hilander.graph.scores import EdgeScores, edge_density, join_equal_rows
 from hilander.learning.device import choose_device, run_blocks
 from hilander.linkage.paper.lander import Lander, same_probability
@@ -93,6 +96,10 @@ class LanderScorer:
         if self.join_equal_rows:
             linkage = join_equal_rows(graph, linkage)
         return EdgeScores(linkage, edge_density(graph.affinity, linkage))
+
+    def estimate_merges(self, pairs: LinkedPairs) -> npt.NDArray[Any]:
+        """The estimate from the links alone; the paper's levels keep none."""
+        return estimate_by_links(pairs)
 
     def encode(self, graph: KnnGraph, nodes: Nodes) -> FloatArray:
         """Encodings h' of every node, shape (n_nodes, width)."""

@@ -14,7 +14,7 @@ from hilander.embeddings.preparation import Preparation, learn_preparation
 from hilander.errors import FileFormatError, SettingError, check_choice
 from hilander.hierarchy.budget import MethodCost
 from hilander.hierarchy.decoding.decode import DECODERS, check_decoder
-from hilander.hierarchy.rules import DEFAULT_MERGE, Rules, fit_k
+from hilander.hierarchy.rules import Rules, fit_k
 from hilander.io.writing import check_folder_kind
 from hilander.linkage.evidence.network import EvidenceNetwork, EvidenceSettings
 from hilander.linkage.evidence.scorer import EvidenceScorer
@@ -68,7 +68,7 @@ class EvidenceMethod:
             early_stop=parameters.early_stop,
             search_average=True,
             decoder="leiden" if parameters.decoder == "auto" else parameters.decoder,
-            p_tau_merge=DEFAULT_MERGE,
+            p_tau_merge=DEFAULT_P_TAU,
             p_tau_slope=P_TAU_SLOPE if tunes else 0.0,
             keep_links=True,
         )
@@ -76,7 +76,7 @@ class EvidenceMethod:
         prior = read_prior(parameters)
         warn_unused_prior(prior, len(np.unique(labels)), n_points)
         return EvidencePlan(
-            network=EvidenceSettings(hidden),
+            network=EvidenceSettings(hidden, learned_merges=True),
             learning=read_learning(parameters, EvidenceLearning),
             rules=rules,
             val_fraction=parameters.val_fraction,

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from hilander.errors import ModelError
+from hilander.graph.knn_graph import KnnGraph
 from hilander.learning.checkpoint import EpochRecord
 from hilander.linkage.evidence.network import EdgeClassifier, EvidenceNetwork, remove_prior
+from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.linkage.evidence.training import (
     for_fine_tuning,
     make_evidence_network,
@@ -19,6 +21,7 @@ from hilander.linkage.storage import as_evidence_network, read_network
 from hilander.synthetic.episodes import Episode
 from hilander.synthetic.training_episodes import make_episodes
 from hilander.training.evidence.examples import GraphExamples, make_point_examples
+from hilander.training.evidence.merge_examples import make_merge_examples
 from hilander.training.evidence.plan import EvidencePlan
 from hilander.training.stages import Stages
 
@@ -50,12 +53,40 @@ def limit_synthetic_points(most_points: int, n_labelled: int) -> int:
 def train_on_episodes(
     made: Iterable[Episode], plan: EvidencePlan, stages: Stages, stage: str
 ) -> tuple[EvidenceNetwork, list[EpochRecord]]:
-    """Train both stages on labelled sets, each with its own k or the plan's."""
+    """Train both stages on labelled sets, each with its own k or the plan's, then the merges."""
     network = init_network(plan)
-    episodes = (one for one in made if len(one.labels) > (one.k or plan.rules.k))
+    episodes = [one for one in made if len(one.labels) > (one.k or plan.rules.k)]
     examples = [make_point_examples(one, one.k or plan.rules.k) for one in stages.watch(episodes)]
     history = train_both_stages(network.classifiers(), examples, plan, stages, stage)
+    if network.merges is not None:
+        graphs = [one.graph for one in examples]
+        history += train_merges(network, network.merges, episodes, graphs, plan, stages, stage)
     return network.eval(), history
+
+
+def train_merges(
+    network: EvidenceNetwork,
+    merges: EdgeClassifier,
+    episodes: Sequence[Episode],
+    graphs: Sequence[KnnGraph],
+    plan: EvidencePlan,
+    stages: Stages,
+    stage: str,
+) -> list[EpochRecord]:
+    """Train the classifier of merges on clusters that the network makes of the episodes."""
+    score = EvidenceScorer(network.eval(), plan.device)
+    made = (
+        make_merge_examples(score, episode, graph, plan)
+        for episode, graph in stages.watch(list(zip(episodes, graphs, strict=True)))
+    )
+    examples = [one for one in made if one is not None]
+    if not examples:
+        return []
+    name = f"{stage}-merges"
+    records = train_classifier(
+        merges, examples, plan.learning, seed=plan.seed, device=plan.device, run=stages.run(name)
+    )
+    return [{"classifier": name, **record} for record in records]
 
 
 def init_network(plan: EvidencePlan) -> EvidenceNetwork:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hilander.hierarchy.rules import DEFAULT_MERGE, Rules
+from hilander.hierarchy.rules import Rules
 from hilander.knn.search import build_knn_graph
 from hilander.learning.loop import Watch
 from hilander.linkage.evidence.network import EvidenceNetwork
@@ -20,7 +20,7 @@ from hilander.training.validation import ValidationSet, score_rules
 # Probabilities to try for links of points: steps of about half a unit of log-odds.
 P_TAU_GRID = (0.35, 0.5, 0.6, 0.7, 0.8, 0.88)
 # Probabilities to try for merges of clusters, which follow from the links of their points.
-MERGE_GRID = (0.35, 0.5, 0.6, 0.7, 0.8, 0.9)
+MERGE_GRID = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 # Points of the largest validation set; bounds the time of a try.
 VALIDATION_POINTS = 6000
 # p_tau where the score curve is flat: the middle of the values with which held-out identities of
@@ -28,7 +28,7 @@ VALIDATION_POINTS = 6000
 DEFAULT_THRESHOLD = 0.55
 # Penalty of a threshold away from its default, as F for a squared unit of log-odds. Without it,
 # chance would choose where the score curve is nearly flat.
-_PULL, _MERGE_PULL = 0.02, 0.005
+_PULL, _MERGE_PULL = 0.02, 0.02
 # Draws of each bootstrapped set: two halve the variance of a try.
 _N_DRAWS = 2
 # Weights of the validation sets. Sizes as they are count most, since they are the best estimate
@@ -50,7 +50,7 @@ class ThresholdSearch:
     held_out : sequence of Episode
         Labelled sets of identities that the network was not trained on.
     rules : Rules
-        Everything but the thresholds.
+        Its threshold of merges is the one that the choice is pulled to.
     seed : int
         Seed of the sets that are made from the labelled ones.
     device : str
@@ -108,11 +108,10 @@ class ThresholdSearch:
         table : list of dict
             Every try.
         """
-        usual = replace(self.rules, p_tau_merge=DEFAULT_MERGE)
-        table = [self.try_rules(replace(usual, p_tau=p_tau)) for p_tau in P_TAU_GRID]
-        chosen = replace(usual, p_tau=find_best(table, "p_tau", pull, default))
+        table = [self.try_rules(replace(self.rules, p_tau=p_tau)) for p_tau in P_TAU_GRID]
+        chosen = replace(self.rules, p_tau=find_best(table, "p_tau", pull, default))
         merges = [self.try_rules(replace(chosen, p_tau_merge=p_tau)) for p_tau in MERGE_GRID]
-        merge = find_best(merges, "p_tau_merge", _MERGE_PULL, DEFAULT_MERGE)
+        merge = find_best(merges, "p_tau_merge", _MERGE_PULL, self.rules.threshold(1))
         return replace(chosen, p_tau_merge=merge), table + merges
 
     def try_rules(self, rules: Rules) -> dict[str, Any]:
