@@ -161,9 +161,7 @@ def walk_nodes(
             scores = held.condition(graph, scores)
         if not rules.as_released:
             scores = scores.settle_ties()
-        parents = work.do(
-            "decode", level, decode_level, graph, scores, rules, level, nodes
-        )
+        parents = work.do("decode", level, decode_level, graph, scores, rules, level, nodes)
         joined = None
         if held is not None:
             parents, joined = held.enforce(graph, scores, nodes, parents)

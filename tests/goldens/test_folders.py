@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from hilander import Hierarchy, HiLander
 from hilander.cli.main import main
+from hilander.hierarchy.rules import DEFAULT_MERGE
 from tests.goldens.partitions import hash_partition
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -58,6 +60,35 @@ def test_every_command_reads_a_stored_run(name, tmp_path, capsys):
 def test_info_describes_a_stored_model(name, capsys):
     assert main(["info", str(FIXTURES / f"model-{name}")]) == 0
     assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["default", "whitened"])
+def test_the_clusters_of_a_model_of_an_earlier_version_merge_by_links(name, tmp_path, capsys):
+    folder = FIXTURES / f"model-{name}"
+    stored = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    assert stored["rules"]["p_tau_merge"] != DEFAULT_MERGE
+    model = HiLander.load(folder, device="cpu")
+    assert model.rules_.p_tau_merge == DEFAULT_MERGE
+    assert model.rules_.p_tau == stored["rules"]["p_tau"]
+    assert not [key for key in model.network_.state_dict() if "clusters" in key]
+    # Its scores on held-out identities are those of other merges.
+    assert stored["training"]["validation"]
+    assert model.summary_["validation"] == []
+    assert main(["info", str(folder), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert "validation_bcubed_f" not in facts
+    assert facts["n_weights"] == sum(one.numel() for one in model.network_.parameters())
+    # A saved one is of this version: its thresholds are kept.
+    model.model_ = replace(model.model_, rules=replace(model.rules_, p_tau_merge=0.9))
+    again = HiLander.load(model.save(tmp_path / "again"), device="cpu")
+    assert again.rules_.p_tau_merge == 0.9
+
+
+def test_a_model_of_the_published_method_keeps_its_thresholds_and_scores():
+    stored = json.loads((FIXTURES / "model-paper" / "model.json").read_text(encoding="utf-8"))
+    model = HiLander.load(FIXTURES / "model-paper", device="cpu")
+    assert model.rules_.p_tau_merge is None
+    assert model.summary_["validation"] == stored["training"]["validation"] != []
 
 
 # Points, clusters, clusters of each level, threshold; of the words nothing is promised.

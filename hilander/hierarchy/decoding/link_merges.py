@@ -18,7 +18,7 @@ from hilander.graph.same_identity import estimate_same
 from hilander.hierarchy.decoding.contraction import find_dominant, number_by_appearance
 from hilander.hierarchy.merge_edges import MergeEdges
 
-# Both ends of a merge prefer each other: the result is that of merging one pair at a time.
+# Both ends of a merge prefer each other: nearly always the result of merging one pair at a time.
 _MUTUALLY_BEST = 1.0
 
 

@@ -43,9 +43,7 @@ class EdgeMeasures:
         self.lists = compare_lists(graph, self.n_close)
         self.node_affinity = _summarise_affinities(graph, background)  # (4, n_nodes)
         self.to_mean = MeanNeighbourMeasures(graph, nodes.identity, graph.k, background)
-        self.to_close_mean = MeanNeighbourMeasures(
-            graph, nodes.identity, self.n_close, background
-        )
+        self.to_close_mean = MeanNeighbourMeasures(graph, nodes.identity, self.n_close, background)
 
     def block(self, rows: slice) -> EdgeBlock:
         """The measures of the edges of consecutive nodes."""
