@@ -262,9 +262,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("command", choices=["train", "validate", "score", "render"])
-    parser.add_argument(
-        "--models", type=int, default=1, help="models to score for each domain"
-    )
+    parser.add_argument("--models", type=int, default=1, help="models to score for each domain")
     args = parser.parse_args(arguments)
     if args.command == "train":
         make_pretrained(None, seed=0).save(TARGET)

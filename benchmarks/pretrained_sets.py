@@ -163,8 +163,7 @@ def make_large_sets(number: int, rng: np.random.Generator) -> Iterator[Episode]:
 def make_many_shapes(number: int, rng: np.random.Generator) -> Iterator[Episode]:
     """Sets of many shapes: a third has even sizes, a third is re-sampled to other sizes.
 
-    Leiden finds small identities of even sizes whole. So in such sets two similar clusters are
-    mostly two identities, which the network for super-nodes has to learn.
+    Leiden finds small identities of even sizes whole.
     """
     for turn in range(number):
         kind = EVEN.get(turn % 6)

@@ -1,22 +1,22 @@
 """Ablation of the default method, and its scores with few training identities.
 
-    python -m benchmarks.quality ablation [--dataset NAME ...] [--seeds 0 1 2] [--learnt mistakes]
+    python -m benchmarks.quality ablation [--dataset NAME ...] [--seeds 0 1 2] [--learnt episodes]
     python -m benchmarks.quality identities [--dataset NAME ...] [--seeds 0 1 2] [--numbers 30 100]
     python -m benchmarks.quality render              # the tables of docs/results/quality.md
 
 Every model is trained and tuned on the train file alone. The parts are added one by one: the
-paper's model; edge features in place of raw embeddings; episodes of other sizes; super-nodes of the
-model's own clusterings, mistakes included; verified merges; communities; a p_tau that follows the
-sizes; a linear map of the embeddings. Rows of the first and of the last, the default, come from the
-comparison. The ablation uses no prior model; the study of few identities measures that.
+paper's model; edge features in place of raw embeddings; episodes of other sizes; merges of clusters
+by the links of their points; communities of points; a p_tau that follows the sizes; a linear map of
+the embeddings. Rows of the first and of the last, the default, come from the comparison. The
+ablation uses no prior model; the study of few identities measures that. Rows of other variants are
+of earlier versions, whose clusters were merged by classifiers.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from copy import deepcopy
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -40,26 +40,14 @@ from hilander.arrays.rows import FloatArray, IntArray
 from hilander.embeddings.validation import as_embeddings
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.levels import walk_levels
-from hilander.hierarchy.scorers import CachedScorer, LabelScorer
+from hilander.hierarchy.scorers import CachedScorer
 from hilander.io.files import read_embeddings
 from hilander.knn.search import build_knn_graph
 from hilander.linkage.evidence.network import EvidenceNetwork
 from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.metrics.scores import bcubed_f, nmi, pairwise_f
 from hilander.synthetic.episodes import Episode
-from hilander.training.evidence.examples import (
-    EpisodeGraph,
-    GraphExamples,
-    examples_of_clusters,
-    make_cluster_examples,
-)
-from hilander.training.evidence.network_training import (
-    init_network,
-    make_training_episodes,
-    train_evidence,
-    train_on_clusters,
-    train_on_points,
-)
+from hilander.training.evidence.network_training import train_evidence, train_on_episodes
 from hilander.training.evidence.plan import EvidencePlan
 from hilander.training.evidence.prior import PriorModel, read_prior
 from hilander.training.evidence.recipe import choose_rules, train_trial
@@ -80,26 +68,17 @@ PAPER, DEFAULT = "the paper's model", "+ a map of the embeddings (the default)"
 OF_COMPARISON = {"Hi-LANDER (paper)": PAPER, "hilander (default)": DEFAULT}
 # For each training recipe its variants: the decoder, and whether p_tau follows the sizes.
 STEPS = {
-    "evidence": {"+ evidence": ("parents", False)},
-    "episodes": {"+ size episodes": ("parents", False)},
-    "mistakes": {
-        "+ own mistakes": ("parents", False),
-        "+ verified merges": ("contract", False),
-        "+ communities": ("leiden", False),
-        "+ p_tau by the spread of sizes": ("leiden", True),
+    "evidence": {"+ edge features": ("parents", False)},
+    "episodes": {
+        "+ sets of other sizes": ("parents", False),
+        "+ merges by links": ("contract", False),
+        "+ communities of points": ("leiden", False),
+        "+ p_tau by the sizes": ("leiden", True),
     },
 }
 SEEDS = 3
 N_IDENTITIES = (10, 30, 100)
 ALONE, WITH_PRIOR = "alone", "with prior"
-
-
-def examples_of_true_clusters(
-    seen: Iterable[EpisodeGraph], plan: EvidencePlan
-) -> Iterator[GraphExamples]:
-    """Super-nodes of the ground-truth hierarchy, as in the paper."""
-    for episode, graph in seen:
-        yield from examples_of_clusters(episode, graph, LabelScorer(episode.labels), [plan.rules])
 
 
 def learn_steps(
@@ -108,31 +87,9 @@ def learn_steps(
     """Train one network for each recipe of `learnt`."""
     stages, networks = Stages(None, "", False), {}
     if "evidence" in learnt:
-        networks["evidence"] = init_network(plan)
-        seen, _ = train_on_points(networks["evidence"], [known], plan, stages, "evidence")
-        truth = examples_of_true_clusters(seen, plan)
-        train_on_clusters(networks["evidence"], truth, plan, stages, "evidence")
-    if "episodes" in learnt or "mistakes" in learnt:
-        networks |= learn_from_episodes(known, plan, learnt, stages)
-    return {step: network.eval() for step, network in networks.items()}
-
-
-def learn_from_episodes(
-    known: Episode, plan: EvidencePlan, learnt: Sequence[str], stages: Stages
-) -> dict[str, EvidenceNetwork]:
-    """Networks with one classifier of points. They differ in the super-nodes of their training."""
-    points = init_network(plan)
-    made = make_training_episodes(known, plan)
-    seen, _ = train_on_points(points, made, plan, stages, "episodes")
-    networks = {}
-    for step in ("episodes", "mistakes"):
-        if step in learnt:
-            networks[step] = network = deepcopy(points)
-            if step == "mistakes":
-                graph_examples = make_cluster_examples(network, seen, plan)
-            else:
-                graph_examples = examples_of_true_clusters(seen, plan)
-            train_on_clusters(network, graph_examples, plan, stages, step)
+        networks["evidence"], _ = train_on_episodes([known], plan, stages, "evidence")
+    if "episodes" in learnt:
+        networks["episodes"], _ = train_evidence(known, plan, stages, "episodes")
     return networks
 
 

@@ -39,8 +39,8 @@ class HiLander(StoredParts, FittedParts, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     method : {"evidence", "paper"}
-        "evidence" classifies edges of the k-NN graph by features such as ranks, shared neighbours
-        and sizes, and verifies merges. It needs few identities and adapts to other size
+        "evidence" classifies edges of the k-NN graph by features such as ranks and shared
+        neighbours, and merges clusters by links. It needs few identities and adapts to other size
         distributions. "paper" is the published model: a graph network on the raw embeddings.
     k : int or "auto"
         Neighbours of each point, the point itself not counted. "auto": 15, and 10 for "paper".
@@ -49,8 +49,8 @@ class HiLander(StoredParts, FittedParts, BaseEstimator):  # type: ignore[misc]
         then also adapts to the size distribution of each set.
     decoder : {"auto", "parents", "contract", "leiden", "infomap"}
         How links become clusters. "parents" is the paper's rule, and "auto" for "paper". "leiden",
-        "auto" for "evidence", finds communities of points and verifies their merges. "infomap"
-        does the same with Infomap (extra `infomap`). "contract" verifies every merge.
+        "auto" for "evidence", finds communities of points, and "infomap" does so with Infomap (extra
+        `infomap`). "contract" verifies every merge. "evidence" then merges clusters by their links.
     features : {"identity", "average", "concat", "auto"}
         Input of the network for each node: the feature of its peak, the mean of its points, or
         both. "auto" chooses on held-out identities. For "paper", like `encoder`, `layers`, `heads`.

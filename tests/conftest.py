@@ -29,7 +29,7 @@ def small_steps():
         patch.setattr(network_training, "_FEWEST_SYNTHETIC_POINTS", 150)
         patch.setattr(recipe, "VALIDATION_POINTS", 100)
         patch.setattr(thresholds, "P_TAU_GRID", (0.3, 0.45, 0.6, 0.75))
-        patch.setattr(thresholds, "MERGE_GRID", (0.6, 0.9))
+        patch.setattr(thresholds, "MERGE_GRID", (0.45, 0.6, 0.75, 0.9))
 
         def set_steps(steps):
             patch.setattr(training, "_STEPS_PER_EPOCH", steps)

@@ -29,6 +29,7 @@ PLACES = (
     "training/split.py",
     "knn",
     "linkage/evidence",
+    "graph/same_identity.py",
     "hierarchy/decoding",
     "hierarchy/levels.py",
     "hierarchy/rules.py",

@@ -31,9 +31,7 @@ MEANINGS = {
     "dim": "width of the embeddings",
     "hidden": "width of the network",
     "members": "small networks whose outputs are averaged",
-    "relative_sizes": "edge features include cluster sizes relative to those of the whole set",
     "small_set_points": "sets of up to this many points have a network of their own",
-    "set_context": "edge features of merges include statistics of the whole set",
     "features": "input for each node: embedding of its peak, mean of its points, or both",
     "encoder": "layer that combines a node with its neighbours",
     "layers": "of the encoder",
@@ -41,7 +39,6 @@ MEANINGS = {
     "dropout": "share of the encoder's outputs that is dropped in training",
     "epochs": "passes over the training set",
     "classifiers": "edge classifiers; each was trained for that many epochs",
-    "draws": "of the training sets; each trained some of the members",
     "prior": "second model whose log-odds of a link are averaged with the trained one's",
     "own_weight": "weight of the trained model in that average",
     "n_validation_identities": "held out to choose automatic settings",
@@ -50,7 +47,7 @@ MEANINGS = {
 }
 # Facts in the summary of a training run that are shown, in this order.
 SUMMARY_FACTS = (
-    "name", "draws", "trained_on", "n_points", "n_identities", "n_validation_identities", "prior",
+    "name", "trained_on", "n_points", "n_identities", "n_validation_identities", "prior",
     "own_weight", "imported_from",
 )  # fmt: skip
 
@@ -146,11 +143,15 @@ def _describe_model(path: Path) -> dict[str, Any]:
 
 def _count_epochs(history: list[dict[str, Any]]) -> dict[str, int]:
     """Epochs of each edge classifier, and their number if there are several."""
-    # Version 0.1 called a classifier a look.
-    names = [record.get("classifier", record.get("look")) for record in history]
-    draws = [record.get("draw") for record in history]
-    epochs = max(Counter(zip(draws, names, strict=True)).values(), default=0)
-    n_classifiers = len(set(names))
+    # Version 0.1 called a classifier a look. In pretrained models of earlier versions several draws
+    # of the training sets trained each of them.
+    trained = [
+        (record.get("classifier", record.get("look")), record.get("draw")) for record in history
+    ]
+    # Classifiers of clusters are no longer used.
+    used = [(name, draw) for name, draw in trained if "-clusters-" not in (name or "")]
+    epochs = max(Counter(used).values(), default=0)
+    n_classifiers = len({name for name, _ in used})
     return {"epochs": epochs} | ({"classifiers": n_classifiers} if n_classifiers > 1 else {})
 
 

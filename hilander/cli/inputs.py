@@ -94,8 +94,9 @@ def add_decoder(parser: Any, default: str, more: tuple[str, ...] = ()) -> None:
         default=more[0] if more else None,
         help="how links become clusters. parents: link each point to a denser neighbour, as in the "
         "paper. contract: merge the most probable links first and verify each merge. leiden, "
-        "infomap: find communities of points, then verify merges of communities; infomap needs "
-        f"the extra hilander[infomap] (default: {default})",
+        "infomap: find communities of points; infomap needs the extra hilander[infomap]. With all "
+        "but parents, the default method then merges clusters by the links of their points "
+        f"(default: {default})",
     )
 
 

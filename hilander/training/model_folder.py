@@ -85,7 +85,7 @@ def read_model_folder(folder: Path) -> ModelFolder:
             rules=_read_rules(stored),
             preparation=_read_preparation(stored, parameters),
             history=_read_history(files),
-            summary=described["training"],
+            summary=_read_summary(stored),
             n_features=None if n_features is None else int(n_features),
         )
     except (KeyError, TypeError, AttributeError, FileFormatError) as error:
@@ -99,6 +99,14 @@ def _read_rules(stored: StoredNetwork) -> Rules:
     if stored.merged_by_classifiers:
         return replace(rules, p_tau_merge=DEFAULT_MERGE)
     return rules
+
+
+def _read_summary(stored: StoredNetwork) -> dict[str, Any]:
+    """The stored summary. Scores of tries with merges of another kind are left out."""
+    summary: dict[str, Any] = stored.description["training"]
+    if stored.merged_by_classifiers and "validation" in summary:
+        return summary | {"validation": []}
+    return summary
 
 
 def import_reference(

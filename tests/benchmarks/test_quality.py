@@ -19,7 +19,6 @@ from benchmarks.quality import (
 )
 from benchmarks.rows import append_row, put_block, read_rows
 from hilander.hierarchy.rules import Rules
-from hilander.knn.search import build_knn_graph
 from hilander.linkage.evidence import training as evidence_learning
 from hilander.linkage.evidence.network import EvidenceSettings
 from hilander.linkage.evidence.training import EvidenceLearning
@@ -32,7 +31,7 @@ from hilander.training.stages import Stages
 
 FIRST, SECOND, *_ = SHARED
 QUIET = Stages(None, "", verbose=False)
-LAST = "+ p_tau by the spread of sizes"
+LAST = "+ p_tau by the sizes"
 
 
 def row(**changes):
@@ -164,7 +163,7 @@ def test_the_last_step_is_the_default_method_but_for_the_map():
 
     X, y = make_identities(n_identities=6, size=8, dim=8, seed=0)
     rules = find_method("evidence").plan(HiLander(), X, y).rules
-    assert STEPS["mistakes"][LAST] == (rules.decoder, rules.p_tau_slope > 0)
+    assert STEPS["episodes"][LAST] == (rules.decoder, rules.p_tau_slope > 0)
 
 
 def test_a_clustering_is_scored_as_the_library_scores_it():
@@ -173,15 +172,6 @@ def test_a_clustering_is_scored_as_the_library_scores_it():
         {"pairwise_f": 1, "bcubed_f": 1, "nmi": 1, "n_clusters": 2}
     )
     assert score_labels(truth, np.zeros(4, dtype=np.int64))["n_clusters"] == 1
-
-
-def test_examples_of_true_clusters_need_no_network():
-    X, y = make_identities(n_identities=12, size=20, dim=8, spread=0.5, seed=0)
-    plan = EvidencePlan(rules=Rules(k=3, decoder="parents", search_average=True, keep_links=True))
-    graph = build_knn_graph(X, 3)
-    graph_examples = list(quality.examples_of_true_clusters([(Episode(X, y), graph)], plan))
-    assert len(graph_examples) == 1
-    assert 12 <= len(graph_examples[0].examples.same) < len(X)
 
 
 # What is learnt for the ablation.
@@ -198,17 +188,15 @@ def tiny_plan(monkeypatch):
     )
 
 
-def test_recipes_share_the_classifier_of_points_and_differ_in_that_of_super_nodes(tiny_plan):
+def test_recipes_differ_in_their_training_sets_and_the_last_is_that_of_fit(tiny_plan):
     known = Episode(*make_identities(n_identities=20, size=8, dim=16, spread=0.35, seed=0))
     every = learn_steps(known, tiny_plan, list(STEPS))
     assert list(every) == list(STEPS)
-    assert equal(every["episodes"].points, every["mistakes"].points)
-    assert not equal(every["episodes"].points, every["evidence"].points)
-    assert not equal(every["episodes"].clusters, every["mistakes"].clusters)
-    alone = learn_steps(known, tiny_plan, ["mistakes"])
-    assert list(alone) == ["mistakes"]
-    assert equal(alone["mistakes"], every["mistakes"])
-    assert equal(train_evidence(known, tiny_plan, QUIET, "train")[0], every["mistakes"])
+    assert not equal(every["episodes"], every["evidence"])
+    alone = learn_steps(known, tiny_plan, ["episodes"])
+    assert list(alone) == ["episodes"]
+    assert equal(alone["episodes"], every["episodes"])
+    assert equal(train_evidence(known, tiny_plan, QUIET, "train")[0], every["episodes"])
 
 
 def equal(one, two):

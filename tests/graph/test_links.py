@@ -10,25 +10,23 @@ from hilander.graph.links import cross_links
 from hilander.knn.search import build_knn_graph
 
 N_POINTS, K = 40, 5
-NAMES = ("count", "affinity", "best", "linkage", "log_odds")
+NAMES = ("count", "linkage")
 
 
 @pytest.fixture(params=range(3))
 def scored(request):
-    """A graph of 40 points with random linkages; some of its affinities are negative."""
+    """A graph of 40 points with random linkages."""
     rng = np.random.default_rng(request.param)
     points = rng.normal(size=(N_POINTS, 12)).astype(np.float32)
     points /= np.linalg.norm(points, axis=1, keepdims=True)
     graph = build_knn_graph(points, K)
     linkage = rng.uniform(size=graph.affinity.shape).astype(np.float32)
-    log_odds = rng.normal(size=graph.affinity.shape).astype(np.float32)
-    return graph, linkage, log_odds
+    return graph, linkage
 
 
-def collect_slowly(graph, linkage, log_odds, labels, n_clusters):
+def collect_slowly(graph, linkage, labels, n_clusters):
     """Dense matrices by a loop over the edges, each counted at both ends."""
     dense = {name: np.zeros((n_clusters, n_clusters)) for name in NAMES}
-    dense["best"] -= np.inf
     for node in range(graph.n_nodes):
         for place, other in enumerate(graph.neighbours[node]):
             here, there = labels[node], labels[other]
@@ -36,15 +34,12 @@ def collect_slowly(graph, linkage, log_odds, labels, n_clusters):
                 continue
             for a, b in ((here, there), (there, here)):
                 dense["count"][a, b] += 1
-                dense["affinity"][a, b] += graph.affinity[node, place]
                 dense["linkage"][a, b] += linkage[node, place]
-                dense["log_odds"][a, b] += log_odds[node, place]
-                dense["best"][a, b] = max(dense["best"][a, b], graph.affinity[node, place])
-    dense["best"][dense["count"] == 0] = 0
     return dense
 
 
 def assert_links(links, dense):
+    assert links.k == K
     for name in NAMES:
         matrix = getattr(links, name).toarray()
         np.testing.assert_allclose(matrix, dense[name], atol=1e-4, err_msg=name)
@@ -78,18 +73,24 @@ def test_one_cluster_has_no_links(scored):
     assert all(getattr(links, name).nnz == 0 for name in NAMES)
 
 
-def test_the_best_of_negative_affinities_is_the_least_negative():
+def test_links_without_linkage_are_counted_and_stored():
     neighbours = np.array([[2, 3], [3, 2], [0, 1], [1, 0]])
-    affinity = np.array([[-0.2, -0.5], [-0.3, -0.4], [-0.2, -0.4], [-0.3, -0.5]], dtype=np.float32)
-    some = np.zeros_like(affinity)
-    links = cross_links(KnnGraph(neighbours, affinity), some, some, np.array([0, 0, 1, 1]), 2)
-    assert links.best.toarray() == pytest.approx(np.array([[0, -0.2], [-0.2, 0]]))
-    assert links.affinity.toarray() == pytest.approx(np.array([[0, -2.8], [-2.8, 0]]))
+    graph = KnnGraph(neighbours, np.full((4, 2), 0.5, dtype=np.float32))
+    links = cross_links(graph, np.zeros((4, 2), np.float32), np.array([0, 0, 1, 1]), 2)
+    np.testing.assert_array_equal(links.count.toarray(), [[0, 8], [8, 0]])
     assert links.linkage.nnz == links.count.nnz == 2  # a sum of 0 is stored as an entry too
+
+
+def test_the_links_of_the_first_nodes_are_those_between_them(scored):
+    labels = clusters_of(np.random.default_rng(10), N_POINTS, 9)
+    links = cross_links(*scored, labels, 9)
+    dense = {name: getattr(links, name).toarray()[:4, :4] for name in NAMES}
+    assert_links(links.first(4), dense)
+    assert links.first(4).count.nnz
 
 
 def test_links_with_different_entries_are_refused(scored):
     labels = clusters_of(np.random.default_rng(9), N_POINTS, 9)
     links = cross_links(*scored, labels, 9)
     with pytest.raises(GraphError, match="entries at different places"):
-        replace(links, best=csr_matrix((9, 9)))
+        replace(links, linkage=csr_matrix((9, 9)))

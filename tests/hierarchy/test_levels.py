@@ -207,27 +207,56 @@ def test_exact_duplicates_by_the_hundred_are_not_fragmented():
     assert same_partition(found.labels(-1), labels)
 
 
-@pytest.mark.parametrize("keep_fragments", [False, True])
-def test_a_large_identity_that_communities_cut_is_joined_at_the_next_level(
-    monkeypatch, keep_fragments
-):
+@pytest.mark.parametrize("keep_links", [False, True])
+def test_a_large_identity_that_communities_cut_is_joined_at_the_next_level(monkeypatch, keep_links):
     features, labels = make_identities(sizes=[600] + [10] * 30, dim=16, spread=0.4, seed=0)
-    used, real = [], levels.decode
+    used = []
+    for name in ("decode", "merge_by_links"):
+        real = getattr(levels, name)
 
-    def watch(*arguments, **settings):
-        used.append(arguments[-1])
-        return real(*arguments, **settings)
+        def watch(*arguments, name=name, real=real):
+            used.append(name if name == "merge_by_links" else arguments[-1])
+            return real(*arguments)
 
-    monkeypatch.setattr(levels, "decode", watch)
-    rules = Rules(k=10, decoder="leiden", p_tau=0.5)
-    steps = walk_levels(features, LabelScorer(labels), rules, keep_fragments=keep_fragments)
-    found = Hierarchy.of_steps(steps)
+        monkeypatch.setattr(levels, name, watch)
+    found = cluster(
+        features, LabelScorer(labels), k=10, decoder="leiden", p_tau=0.5, keep_links=keep_links
+    )
     assert used[0] == "leiden"
-    assert set(used[1:]) == {"contract"}
-    n_parts = len(np.unique(found.labels(0)[labels == 0]))
-    assert n_parts > 10 if keep_fragments else 1 < n_parts <= 10
-    assert len(np.unique(found.labels(-1)[labels == 0])) == 1
+    assert set(used[1:]) == {"merge_by_links" if keep_links else "contract"}
+    assert len(np.unique(found.labels(0)[labels == 0])) > 10
     assert same_partition(found.labels(-1), labels)
+
+
+@pytest.mark.parametrize(
+    ("decoder", "uses_links"), [("leiden", True), ("contract", True), ("parents", False)]
+)
+def test_kept_links_merge_clusters_for_every_decoder_but_that_of_the_paper(
+    monkeypatch, affinity_scorer, decoder, uses_links
+):
+    features, _ = make_identities(spread=0.7, seed=2)
+    asked, real = [], levels.merge_by_links
+
+    def watch(links, size, least):
+        asked.append(least)
+        return real(links, size, least)
+
+    monkeypatch.setattr(levels, "merge_by_links", watch)
+    rules = Rules(k=4, decoder=decoder, p_tau=0.8, p_tau_merge=0.3, keep_links=True)
+    n_upper = len(list(walk_levels(features, affinity_scorer, rules))) - 1
+    assert n_upper > 0
+    assert asked == ([0.3] * n_upper if uses_links else [])
+
+
+def test_levels_that_merge_by_links_only_merge_and_stop_when_nothing_is_left(affinity_scorer):
+    features, _ = make_identities(spread=0.7, seed=2)
+    rules = Rules(k=4, p_tau=0.8, decoder="leiden", p_tau_merge=0.3, keep_links=True)
+    steps = list(walk_levels(features, affinity_scorer, rules))
+    assert len(steps) > 1
+    for step, following in pairwise(steps):
+        assert len(step.peaks) == len(following.nodes) < len(step.nodes)
+        assert (step.scores.density[step.parents.index] >= step.scores.density).all()
+    assert steps[-1].parents.n_edges == 0
 
 
 def test_the_graph_of_a_level_is_freed_before_the_next_search():

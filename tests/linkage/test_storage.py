@@ -6,7 +6,7 @@ import torch
 
 from hilander.errors import FileFormatError, HiLanderError, ModelError
 from hilander.linkage.evidence.network import EvidenceSettings
-from hilander.linkage.evidence.registry import schema_hash
+from hilander.linkage.evidence.registry import FORMER_SCHEMA, schema_hash
 from hilander.linkage.evidence.training import make_evidence_network
 from hilander.linkage.paper.settings import NetworkSettings
 from hilander.linkage.paper.training import make_network
@@ -136,6 +136,32 @@ def test_weights_of_another_schema_are_refused_with_what_to_do(evidence_folder):
 def test_models_of_version_0_1_have_no_schema_and_are_read(evidence_folder):
     change_network(evidence_folder, edge_features=None)
     assert read_network(evidence_folder).network.settings == EvidenceSettings(4, 2)
+
+
+def test_weights_of_super_nodes_of_earlier_versions_are_ignored(evidence_folder):
+    from safetensors.numpy import load_file, save_file
+
+    path = evidence_folder / WEIGHTS_FILE
+    held = load_file(path)
+    former = {name.replace("points.", "clusters."): weight for name, weight in held.items()}
+    assert former.keys() - held.keys()
+    save_file(held | former, path)
+    change_network(evidence_folder, edge_features=FORMER_SCHEMA, relative_sizes=True)
+    read = read_network(evidence_folder).network
+    assert read.settings == EvidenceSettings(4, 2)
+    for name, weight in read.state_dict().items():
+        np.testing.assert_array_equal(weight.numpy(), held[f"network/{name}"])
+
+
+@pytest.mark.parametrize(("schema", "former"), [(None, True), (FORMER_SCHEMA, True), (0, False)])
+def test_networks_of_earlier_versions_are_known_by_their_schema(evidence_folder, schema, former):
+    if schema != 0:
+        change_network(evidence_folder, edge_features=schema)
+    assert read_network(evidence_folder).merged_by_classifiers == former
+
+
+def test_networks_of_the_paper_were_never_merged_by_classifiers(folder):
+    assert not read_network(folder).merged_by_classifiers
 
 
 def test_only_networks_of_the_default_method_are_evidence_networks(evidence_folder):

@@ -5,7 +5,7 @@ import pytest
 
 from hilander import HiLander
 from hilander.errors import SettingError
-from hilander.hierarchy.rules import FEWEST_K, fit_k, resolve_rules
+from hilander.hierarchy.rules import DEFAULT_MERGE, FEWEST_K, fit_k, resolve_rules
 from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.linkage.evidence.training import EvidenceLearning
 from hilander.linkage.paper.training import LearningSettings
@@ -56,11 +56,12 @@ def test_parameters_of_one_method_have_the_defaults_of_the_estimator():
         assert method.only_parameters.items() <= defaults.items()
 
 
-def test_the_default_is_evidence_with_communities_and_verified_merges(labelled):
+def test_the_default_is_evidence_with_communities_and_merges_by_links(labelled):
     plan = make_plan(HiLander(), *labelled)
     assert isinstance(plan, EvidencePlan)
-    assert (plan.rules.decoder, plan.rules.decoder_of(1)) == ("leiden", "contract")
+    assert plan.rules.decoder == "leiden"
     assert plan.rules.keep_links
+    assert plan.rules.p_tau_merge == DEFAULT_MERGE
     assert plan.rules.search_average
     assert plan.tune == ("p_tau",)
     fixed = make_plan(HiLander(p_tau=0.7, k=4), *labelled)

@@ -21,7 +21,7 @@ from hilander.hierarchy.decoding.contraction import find_dominant, number_by_app
 # Probability that the two clusters of each pair are one identity, shape (n_pairs,).
 MergeEstimate = Callable[[LinkedPairs], npt.NDArray[np.float64]]
 
-# Both ends of a merge prefer each other: the result is that of merging one pair at a time.
+# Both ends of a merge prefer each other: nearly always the result of merging one pair at a time.
 _MUTUALLY_BEST = 1.0
 
 

@@ -1,4 +1,4 @@
-"""The default method: edge classifiers on edge features, and verified merges."""
+"""The default method: an edge classifier on edge features, communities, merges by links."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ DEFAULT_HIDDEN = 32
 
 
 class EvidenceMethod:
-    """Edge features, an edge classifier of two stages, communities, verified merges."""
+    """Edge features, an edge classifier of two stages, communities, merges by links."""
 
     name = "evidence"
     merges_equal_rows = True

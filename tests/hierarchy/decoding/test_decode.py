@@ -5,9 +5,10 @@ from hilander.errors import SettingError
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.scores import EdgeScores
 from hilander.hierarchy.decoding.contraction import contract_edges
-from hilander.hierarchy.decoding.decode import attach_within, decode
+from hilander.hierarchy.decoding.decode import attach_within, decode, find_communities
 from hilander.hierarchy.decoding.parents import choose_parents
 from hilander.hierarchy.decoding.trees import label_trees
+from hilander.knn.search import build_knn_graph
 
 
 def random_scores(seed, n_nodes=40, k=5, n_densities=None):
@@ -123,3 +124,16 @@ def test_a_member_that_only_others_list_is_attached_by_the_most_probable_of_thei
     parents = attach_within(graph, scores, np.array([0, 0, 0, 1, 1]), 0.5)
     assert parents.index.tolist() == [0, 0, 0, 3, 3]
     np.testing.assert_allclose(parents.linkage[[1, 2, 4]], [0.9, 0.7, 0.8])
+
+
+def test_leiden_cuts_large_even_clusters_but_joins_no_two_of_them():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 400)
+    features = rng.normal(size=(2, 64))[labels] + 0.5 * rng.normal(size=(800, 64))
+    features /= np.linalg.norm(features, axis=1, keepdims=True)
+    graph = build_knn_graph(features.astype(np.float32), 15)
+    weights = np.ones(graph.neighbours.shape, dtype=np.float32)
+    found = find_communities(graph, weights, "leiden")
+    n_parts = len(np.unique(found))
+    assert n_parts > 30  # merges by links join them
+    assert len(np.unique(np.stack([found, labels]), axis=1).T) == n_parts

@@ -3,11 +3,8 @@ import pytest
 
 from hilander.arrays.rows import unit_rows
 from hilander.graph import knn_graph
-from hilander.graph.edges import logit_of
 from hilander.graph.knn_graph import KnnGraph
-from hilander.graph.links import Links, cross_links
 from hilander.graph.nodes import Nodes, start_nodes
-from hilander.hierarchy.pooling import merge_nodes
 from hilander.knn.search import build_knn_graph
 from hilander.linkage.evidence.background import Background, measure_background
 from hilander.linkage.evidence.edge_features import (
@@ -17,12 +14,7 @@ from hilander.linkage.evidence.edge_features import (
     compute_second_stage,
 )
 from hilander.linkage.evidence.edge_measures import CLOSE
-from hilander.linkage.evidence.registry import (
-    feature_names,
-    features_of,
-    first_stage_groups,
-    n_edge_features,
-)
+from hilander.linkage.evidence.registry import feature_names, features_of
 from hilander.synthetic.identities import make_identities
 
 K = 7
@@ -33,30 +25,13 @@ def points():
     return make_identities(n_identities=8, size=8, dim=12, spread=0.8, seed=0)[0]
 
 
-def cluster_points(points, seed=1, n_clusters=20):
-    """Random clusters, mostly of near points, with the links of the points."""
-    rng = np.random.default_rng(seed)
-    free = rng.integers(n_clusters, size=len(points) - n_clusters)
-    labels = rng.permutation(np.concatenate([np.arange(n_clusters), free]))
-    peaks = np.array([np.flatnonzero(labels == cluster)[0] for cluster in range(n_clusters)])
-    graph = build_knn_graph(points, K)
-    linkage = rng.uniform(size=graph.affinity.shape).astype(np.float32)
-    links = cross_links(graph, linkage, logit_of(linkage), labels, n_clusters)
-    nodes = merge_nodes(start_nodes(points), labels, peaks, links)
-    return build_knn_graph(unit_rows(nodes.average), K), nodes, labels
-
-
-@pytest.fixture(scope="module", params=["points", "clusters"])
-def level(request, points):
-    background = measure_background(points)
-    if request.param == "points":
-        return build_knn_graph(points, K), start_nodes(points), background
-    return *cluster_points(points)[:2], background
+@pytest.fixture(scope="module")
+def level(points):
+    return build_knn_graph(points, K), start_nodes(points), measure_background(points)
 
 
 def column(features, name):
-    names = feature_names("edge", "cluster size", "link", "relative size")
-    return features[..., names.index(name)]
+    return features[..., feature_names("edge").index(name)]
 
 
 def every_edge(graph):
@@ -68,14 +43,9 @@ def every_edge(graph):
 # The columns.
 
 
-@pytest.mark.parametrize("relative_sizes", [False, True])
-def test_there_is_one_column_for_each_registered_feature(level, relative_sizes):
-    graph, nodes, background = level
-    features = compute_edge_features(graph, nodes, background, relative_sizes=relative_sizes)
-    shown = {"super_nodes": nodes.links is not None, "relative_sizes": relative_sizes}
-    names = feature_names(*first_stage_groups(**shown))
-    assert features.shape == (graph.n_nodes, graph.k, len(names))
-    assert len(names) == n_edge_features(**shown) == len(set(names))
+def test_there_is_one_column_for_each_registered_feature(level):
+    features, names = compute_edge_features(*level), feature_names("edge")
+    assert features.shape == (*level[0].neighbours.shape, len(names))
     assert features.dtype == np.float32
     assert np.isfinite(features).all()
 
@@ -90,10 +60,7 @@ def check_ranges(entries, features):
 
 def test_every_feature_is_in_its_range(level):
     graph, nodes, background = level
-    groups = first_stage_groups(super_nodes=nodes.links is not None, relative_sizes=True)
-    check_ranges(
-        features_of(*groups), compute_edge_features(graph, nodes, background, relative_sizes=True)
-    )
+    check_ranges(features_of("edge"), compute_edge_features(graph, nodes, background))
     probability = np.random.default_rng(7).uniform(size=graph.affinity.shape).astype(np.float32)
     check_ranges(features_of("second stage"), compute_second_stage(graph, probability))
 
@@ -144,7 +111,7 @@ def test_ranks_mutual_edges_and_shared_neighbours_are_counted(level):
 def test_ends_are_compared_with_the_mean_neighbours(level):
     graph, nodes, background = level
     features = compute_edge_features(graph, nodes, background)
-    own = nodes.average / np.linalg.norm(nodes.average, axis=1, keepdims=True)
+    own = nodes.identity
 
     def mean_neighbour(node, reach):
         total = sum(own[other] for other in graph.neighbours[node][:reach])
@@ -164,63 +131,6 @@ def test_ends_are_compared_with_the_mean_neighbours(level):
         }
         for name, value in expected.items():
             assert column(features, name)[node, place] == pytest.approx(value, abs=1e-4), name
-
-
-def test_super_nodes_are_compared_by_their_points_and_links(points):
-    graph, nodes, labels = cluster_points(points)
-    background = measure_background(points)
-    features = compute_edge_features(graph, nodes, background)
-    members = [points[labels == cluster] for cluster in range(graph.n_nodes)]
-    count, best, affinity, linkage, log_odds = (
-        getattr(nodes.links, name).toarray()
-        for name in ("count", "best", "affinity", "linkage", "log_odds")
-    )
-    unlinked = 0
-    for node, place, other in every_edge(graph):
-        here, there = members[node], members[other]
-        small, large = sorted((len(here), len(there)))
-        n_links = count[node, other]
-        unlinked += n_links == 0
-        some = max(n_links, 1)
-        pairs = [background.rescale(a @ b) for a in here for b in there]
-        mean = background.rescale(affinity[node, other] / some) if n_links else 0
-        expected = {
-            "smaller": np.log(small),
-            "larger": np.log(large),
-            "tightness_i": np.linalg.norm(here.mean(axis=0)),
-            "tightness_j": np.linalg.norm(there.mean(axis=0)),
-            "average_linkage": np.mean(pairs),
-            "crossing": np.log(1 + n_links),
-            "crossing_share": min(n_links / (small * K), 2),
-            "crossing_mean": mean,
-            "crossing_best": background.rescale(best[node, other]) if n_links else 0,
-            "crossing_linkage": linkage[node, other] / some,
-            "crossing_log_odds": log_odds[node, other] / np.sqrt(some),
-        }
-        for name, value in expected.items():
-            assert column(features, name)[node, place] == pytest.approx(value, abs=1e-4), name
-    assert 0 < unlinked < graph.neighbours.size
-
-
-def test_sizes_of_super_nodes_are_compared_with_those_of_the_set(points):
-    graph, nodes, labels = cluster_points(points)
-    features = compute_edge_features(graph, nodes, measure_background(points), relative_sizes=True)
-    size = np.bincount(labels)
-    of_points = np.sort(np.log(size[labels]))  # the size of each point's cluster
-    median, decile = of_points[[(len(labels) - 1) // 2, int(np.ceil(0.9 * len(labels))) - 1]]
-    for node, place, other in every_edge(graph):
-        small, big = np.log(sorted((size[node], size[other])))
-        joined = np.log(size[node] + size[other])
-        expected = {
-            "smaller_vs_median": small - median,
-            "larger_vs_median": big - median,
-            "joined_vs_median": joined - median,
-            "joined_vs_ninth_decile": joined - decile,
-            "ninth_decile_vs_median": decile - median,
-            "size_deviation": of_points.std(),
-        }
-        for name, value in expected.items():
-            assert column(features, name)[node, place] == pytest.approx(value, abs=1e-5), name
 
 
 @pytest.mark.parametrize("numbers", [1, 500])
@@ -244,13 +154,7 @@ def renumber(graph, nodes, order):
     """The same level with node order[i] in place i."""
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
-    links = nodes.links
-    if links is not None:
-        names = ("count", "affinity", "best", "linkage", "log_odds")
-        links = Links(*(getattr(links, name)[order][:, order] for name in names))
-    moved = Nodes(
-        nodes.identity[order], nodes.total[order], nodes.size[order], nodes.point[order], links
-    )
+    moved = Nodes(nodes.identity[order], nodes.total[order], nodes.size[order], nodes.point[order])
     return KnnGraph(place[graph.neighbours[order]], graph.affinity[order]), moved
 
 
@@ -287,13 +191,6 @@ def test_features_do_not_depend_on_the_dimension_of_the_embeddings(points):
         for X in (points, wide)
     )
     np.testing.assert_allclose(widened, narrow, atol=1e-3)
-    (graph, nodes, _), (wide_graph, wide_nodes, _) = cluster_points(points), cluster_points(wide)
-    np.testing.assert_array_equal(graph.neighbours, wide_graph.neighbours)
-    np.testing.assert_allclose(
-        compute_edge_features(wide_graph, wide_nodes, measure_background(wide)),
-        compute_edge_features(graph, nodes, measure_background(points)),
-        atol=1e-3,
-    )
 
 
 # The background.

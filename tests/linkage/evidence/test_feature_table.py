@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from hilander.linkage.evidence.feature_table import describe_features
-from hilander.linkage.evidence.registry import FEATURES, GROUPS, schema_hash
+from hilander.linkage.evidence.registry import FEATURES, FORMER_SCHEMA, GROUPS, schema_hash
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "edge-features.md"
 
@@ -21,6 +21,7 @@ def test_the_table_has_every_feature_in_the_order_of_the_columns():
         GROUPS
     )
     assert schema_hash() in page
+    assert FORMER_SCHEMA in page
 
 
 def test_a_range_is_an_interval_that_is_open_at_infinity():
@@ -28,4 +29,4 @@ def test_a_range_is_an_interval_that_is_open_at_infinity():
     assert "| `mutual` | 1 if i is in N(j), else 0 | [0, 1] |" in page
     assert "| `affinity` | s_ij | (−∞, 1] |" in page
     assert "| `mean_to_mean` | m_i · m_j | [−1, 1] |" in page
-    assert "| `crossing` | log(1 + n(L)) | [0, ∞) |" in page
+    assert "| `rank_ij` | log r_ij | [0, ∞) |" in page

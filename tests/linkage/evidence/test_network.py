@@ -8,9 +8,9 @@ import torch
 from hilander.arrays.rows import unit_rows
 from hilander.errors import ModelError, SettingError
 from hilander.graph import knn_graph
-from hilander.graph.edges import logit_of
 from hilander.graph.links import cross_links
 from hilander.graph.nodes import start_nodes
+from hilander.graph.same_identity import estimate_linked
 from hilander.hierarchy.pooling import merge_nodes
 from hilander.knn.search import build_knn_graph
 from hilander.linkage.evidence import network as evidence_network
@@ -25,22 +25,18 @@ from hilander.linkage.evidence.network import (
     EvidenceNetwork,
     EvidenceSettings,
 )
-from hilander.linkage.evidence.registry import features_of, n_edge_features
+from hilander.linkage.evidence.registry import FEATURES, features_of
 from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.linkage.evidence.training import make_evidence_network
 from hilander.linkage.storage import StoredNetwork, build_network, read_network, write_network
 from hilander.synthetic.identities import make_identities
 
-N_SECOND_STAGE, N_CONTEXT = len(features_of("second stage")), len(features_of("set context"))
+N_EDGE, N_SECOND_STAGE = len(features_of("edge")), len(features_of("second stage"))
 
 
-@pytest.fixture(
-    scope="module",
-    params=[{}, {"relative_sizes": True}, {"relative_sizes": True, "set_context": True}],
-    ids=["alone", "relative_sizes", "set_context"],
-)
-def network(request):
-    return make_evidence_network(EvidenceSettings(8, **request.param), seed=0)
+@pytest.fixture(scope="module")
+def network():
+    return make_evidence_network(EvidenceSettings(8), seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -48,18 +44,11 @@ def points():
     return make_identities(n_identities=10, size=6, dim=8, spread=0.6, seed=0)[0]
 
 
-def options(network):
-    return {"relative_sizes": network.settings.relative_sizes}
-
-
 def predict_at_once(network, graph, nodes, background):
     """Both stages on the features of all edges, without blocks."""
-    features = compute_edge_features(graph, nodes, background, **options(network))
-    super_nodes = nodes.links is not None
-    first, second = network.classifiers(super_nodes=super_nodes)
-    set_context = super_nodes and network.settings.set_context
-    probability = first.predict(features)
-    return second.predict(add_second_stage(graph, features, probability, set_context=set_context))
+    features = compute_edge_features(graph, nodes, background)
+    first, second = network.classifiers()
+    return second.predict(add_second_stage(graph, features, first.predict(features)))
 
 
 def bound(network, points):
@@ -73,20 +62,17 @@ def super_level(points, k=4):
     labels = np.arange(len(points)) // 3
     graph = build_knn_graph(points, k)
     half = np.full(graph.affinity.shape, 0.5, dtype=np.float32)
-    links = cross_links(graph, half, logit_of(half), labels, labels.max() + 1)
+    links = cross_links(graph, half, labels, labels.max() + 1)
     nodes = merge_nodes(start_nodes(points), labels, np.arange(0, len(points), 3), links)
     return build_knn_graph(unit_rows(nodes.average), k), nodes
 
 
 def test_every_classifier_has_the_width_of_its_features(network):
-    for super_nodes in (False, True):
-        first, second = network.classifiers(super_nodes=super_nodes)
-        relative_sizes = network.settings.relative_sizes
-        width = n_edge_features(super_nodes=super_nodes, relative_sizes=relative_sizes)
-        assert first.layers[0].weight.shape == (5, width, 8)
-        assert len(first.centre) == width
-        context = N_CONTEXT if super_nodes and network.settings.set_context else 0
-        assert second.layers[0].weight.shape == (5, width + N_SECOND_STAGE + context, 8)
+    first, second = network.classifiers()
+    for classifier, width in ((first, N_EDGE), (second, N_EDGE + N_SECOND_STAGE)):
+        assert classifier.layers[0].weight.shape == (5, width, 8)
+        assert len(classifier.centre) == width
+    assert len(FEATURES) == N_EDGE + N_SECOND_STAGE
 
 
 def test_a_classifier_standardises_its_features():
@@ -142,22 +128,22 @@ def test_members_score_their_own_edges_as_they_score_all():
         torch.testing.assert_close(found[member], classifier.member_logits(own[member])[member])
 
 
-def test_a_classifier_can_reject_every_edge():
-    classifier = EdgeClassifier(3, EvidenceSettings(4, 2))
-    classifier.reject_all()
-    features = np.random.default_rng(2).normal(size=(50, 5, 3)).astype(np.float32)
-    assert classifier.predict(features).max() < 1e-3
+def reject_all(classifier):
+    """Set the last layer so that every edge has a probability near 0."""
+    with torch.no_grad():
+        classifier.last.weight.zero_()
+        classifier.last.bias.fill_(-20)
 
 
 def test_the_second_stage_sees_the_probabilities_of_the_first(network, points):
     graph = build_knn_graph(points, 4)
     features = compute_edge_features(graph, start_nodes(points), measure_background(points))
-    first, second = copy.deepcopy(network).classifiers(super_nodes=False)
+    first, second = copy.deepcopy(network).classifiers()
     both = add_second_stage(graph, features, first.predict(features))
     assert both.shape == (*features.shape[:2], features.shape[2] + N_SECOND_STAGE)
     np.testing.assert_array_equal(both[..., : features.shape[2]], features)
     before = second.predict(both)
-    first.reject_all()  # another first stage gives other features to the second
+    reject_all(first)  # another first stage gives other features to the second
     changed = add_second_stage(graph, features, first.predict(features))
     assert np.abs(second.predict(changed) - before).max() > 1e-3
 
@@ -165,13 +151,11 @@ def test_the_second_stage_sees_the_probabilities_of_the_first(network, points):
 @pytest.mark.parametrize("numbers", [1, 3_000, 10**6])
 def test_a_network_gives_the_same_in_blocks_of_nodes(network, points, monkeypatch, numbers):
     background = measure_background(points)
-    for graph, nodes in ((build_knn_graph(points, 4), start_nodes(points)), super_level(points)):
-        whole = predict_at_once(network, graph, nodes, background)
-        monkeypatch.setattr(knn_graph, "_CACHED_NUMBERS", numbers)
-        features = EdgeFeatures(graph, nodes, background, **options(network))
-        found = network.predict(graph, features)
-        monkeypatch.undo()
-        np.testing.assert_allclose(found, whole, atol=1e-5)
+    graph, nodes = build_knn_graph(points, 4), start_nodes(points)
+    whole = predict_at_once(network, graph, nodes, background)
+    monkeypatch.setattr(knn_graph, "_CACHED_NUMBERS", numbers)
+    found = network.predict(graph, EdgeFeatures(graph, nodes, background))
+    np.testing.assert_allclose(found, whole, atol=1e-5)
 
 
 def test_points_in_a_mapped_file_of_half_precision_are_scored(network, points, tmp_path):
@@ -196,11 +180,13 @@ def test_a_scorer_gives_linkage_and_the_density_that_follows(network, points):
         np.testing.assert_allclose(scores.density, expected, atol=1e-6)
 
 
-def test_super_nodes_are_compared_with_the_background_of_their_points(network, points):
+def test_the_linkage_of_super_nodes_follows_from_the_links_of_their_points_alone(network, points):
     graph, nodes = super_level(points)
     found = bound(network, points)(graph, nodes).linkage
-    expected = predict_at_once(network, graph, nodes, measure_background(points))
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(found, estimate_linked(nodes.links, nodes.size, graph))
+    assert 0 < found.max() < 1
+    other = make_evidence_network(EvidenceSettings(8), seed=1)
+    np.testing.assert_array_equal(bound(other, points)(graph, nodes).linkage, found)
 
 
 def test_other_points_have_their_own_background(network, points):
@@ -226,41 +212,26 @@ def test_equal_points_have_a_linkage_of_1(network, points):
 def rejecting(points):
     """A network whose part for sets as small as this one rejects every edge."""
     made = make_evidence_network(EvidenceSettings(8, small_set_points=len(points)), seed=0)
-    for super_nodes in (False, True):
-        made.small_set.classifiers(super_nodes=super_nodes)[1].reject_all()
+    reject_all(made.small_set.classifiers()[1])
     return made
 
 
-def test_small_sets_have_a_network_of_their_own_at_every_level(rejecting, points):
+def test_small_sets_have_a_network_of_their_own(rejecting, points):
     more = np.concatenate([points, -points[:1]])
     for features, rejects in ((points, True), (more, False), (points, True)):
         predict = bound(rejecting, features)
         linkage = predict(build_knn_graph(features, 4), start_nodes(features)).linkage
         assert (linkage.max() < 0.01) == rejects
-        assert (predict(*super_level(points)).linkage.max() < 0.01) == rejects
+    assert rejecting.small_set.settings == EvidenceSettings(8)
 
 
 def test_the_network_is_chosen_when_points_are_bound(rejecting, points):
+    some = points[:30]
+    level = build_knn_graph(some, 4), start_nodes(some)
     predict = bound(rejecting, points)
-    assert predict(*super_level(points)).linkage.max() < 0.01
+    assert predict(*level).linkage.max() < 0.01
     predict.bind_points(np.concatenate([points, points]))
-    assert predict(*super_level(points)).linkage.max() > 0.01
-
-
-def test_the_network_for_small_sets_has_no_set_context():
-    made = make_evidence_network(EvidenceSettings(8, small_set_points=9, set_context=True), seed=0)
-    assert made.small_set.settings == EvidenceSettings(8)
-
-
-def test_the_second_stage_of_super_nodes_sees_the_set_context(points):
-    network = make_evidence_network(EvidenceSettings(8, set_context=True), seed=0)
-    graph, nodes = super_level(points)
-    features = EdgeFeatures(graph, nodes, measure_background(points))
-    before = network.predict(graph, features)
-    _, second = network.classifiers(super_nodes=True)
-    with torch.no_grad():
-        second.layers[0].weight[:, -N_CONTEXT:] = 0
-    assert np.abs(network.predict(graph, features) - before).max() > 1e-3
+    assert predict(*level).linkage.max() > 0.01
 
 
 def test_without_a_network_for_small_sets_the_network_scores_them_itself(network):
@@ -280,7 +251,7 @@ def test_the_network_for_small_sets_is_equal_after_save_and_load(rejecting, tmp_
 
 
 def test_save_then_load_is_bit_equal(network, points, tmp_path):
-    first, _ = network.classifiers(super_nodes=False)
+    first, _ = network.classifiers()
     first.set_scaling(torch.rand(len(first.centre)), torch.rand(len(first.scale)) + 0.5)
     write_network(StoredNetwork(network, {}, {}), tmp_path)
     again = read_network(tmp_path).network
@@ -318,14 +289,13 @@ def test_a_numpy_width_becomes_a_python_integer():
     assert '"hidden": 8, ' in json.dumps(EvidenceSettings(np.int64(8)).to_dict())
 
 
-def test_settings_of_early_versions_are_read_and_invalid_ones_refused():
+def test_settings_of_earlier_versions_are_read_and_invalid_ones_refused():
     assert EvidenceSettings.from_dict({"hidden": 8, "members": 2}) == EvidenceSettings(8, 2)
-    given = {"hidden": 8, "members": 2, "relative_sizes": True}
-    assert EvidenceSettings.from_dict(given) == EvidenceSettings(8, 2, True)
-    with pytest.raises(SettingError, match="relative_sizes=1 must be True or False"):
-        EvidenceSettings(relative_sizes=1)
-    with pytest.raises(SettingError, match="set_context=0 must be True or False"):
-        EvidenceSettings(set_context=0)
+    dropped = {"beside_others": False, "relative_sizes": True, "in_context": False}
+    given = {"hidden": 8, "members": 2, "few_points": 9, "set_context": True, **dropped}
+    assert EvidenceSettings.from_dict(given) == EvidenceSettings(8, 2, 9)
+    inside = {"hidden": 8, "members": 2, "prior": given, "own_weight": 0.5}
+    assert EvidenceSettings.from_dict(inside).prior == EvidenceSettings(8, 2, 9)
     with pytest.raises(SettingError, match="small_set_points=-1 must be a whole number >= 0"):
         EvidenceSettings(small_set_points=-1)
 

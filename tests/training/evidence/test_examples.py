@@ -1,27 +1,15 @@
 """Examples that the edge classifiers are trained on."""
 
-from dataclasses import replace
-
 import numpy as np
 
-from hilander.hierarchy.levels import walk_levels
-from hilander.hierarchy.rules import Rules
-from hilander.hierarchy.scorers import LabelScorer
+from hilander.graph.nodes import start_nodes
 from hilander.knn.search import build_knn_graph
+from hilander.linkage.evidence.background import measure_background
+from hilander.linkage.evidence.edge_features import add_second_stage, compute_edge_features
 from hilander.linkage.evidence.network import EvidenceSettings
 from hilander.linkage.evidence.training import make_evidence_network
 from hilander.synthetic.episodes import Episode
-from hilander.synthetic.identities import make_identities
-from hilander.training.evidence import examples
-from hilander.training.evidence.examples import (
-    CLUSTERING_VARIANTS,
-    majority_identity,
-    make_cluster_examples,
-    make_point_examples,
-)
-from hilander.training.evidence.plan import EvidencePlan
-
-RULES = Rules(k=6, search_average=True, decoder="leiden", p_tau_merge=0.5, keep_links=True)
+from hilander.training.evidence.examples import make_point_examples
 
 
 def test_examples_of_points_say_which_edges_join_one_identity(labelled):
@@ -35,73 +23,21 @@ def test_examples_of_points_say_which_edges_join_one_identity(labelled):
             assert found.examples.same[node, place] == same
 
 
-def test_a_cluster_has_the_identity_of_most_of_its_points():
-    features, labels = make_identities(n_identities=6, size=12, dim=6, spread=1.0, seed=0)
-    rng = np.random.default_rng(0)
-    noisy = np.where(rng.random(72) < 0.2, rng.integers(6, size=72), labels)
-    step = next(walk_levels(features, LabelScorer(noisy), Rules(k=5)))
-    found = majority_identity(step, labels)
-    mixed = 0
-    for tree, identity in enumerate(found):
-        members = labels[step.labels == tree]
-        mixed += len(set(members.tolist())) > 1
-        assert (members == identity).sum() == np.bincount(members).max()
-    assert mixed
+def test_examples_have_the_features_that_are_computed_when_clustering(labelled):
+    found = make_point_examples(Episode(*labelled), 6)
+    points, graph = labelled[0], build_knn_graph(labelled[0], 6)
+    np.testing.assert_array_equal(found.graph.neighbours, graph.neighbours)
+    expected = compute_edge_features(graph, start_nodes(points), measure_background(points))
+    np.testing.assert_allclose(found.examples.edge_features, expected, atol=1e-6)
 
 
-def oracle(labels):
-    """Predicts edges of points: almost all correctly, a few with a probability of 0.6."""
-
-    def predict(graph, evidence):
-        if evidence.super_nodes:
-            return np.full(graph.affinity.shape, 0.1, dtype=np.float32)
-        same = labels[graph.neighbours] == labels[:, None]
-        linkage = np.where(same, 0.95, 0.02).astype(np.float32)
-        linkage[::5, 0] = 0.6
-        return linkage
-
-    return predict
-
-
-def test_clusters_are_made_by_the_network_with_each_variant(labelled, monkeypatch):
-    episode, graph = Episode(*labelled), build_knn_graph(labelled[0], 6)
-    network = make_evidence_network(EvidenceSettings(hidden=8), seed=0)
-    network.predict = oracle(labelled[1])
-    variants = []
-
-    def watch(features, score, rules, **rest):
-        variants.append((rules.decoder, rules.p_tau))
-        return walk_levels(features, score, rules, **rest)
-
-    monkeypatch.setattr(examples, "walk_levels", watch)
-    for decoder in ("contract", "leiden"):  # the examples do not depend on the decoder of inference
-        rules = replace(RULES, decoder=decoder)
-        plan = EvidencePlan(rules=rules, device="cpu")
-        graph_examples = list(make_cluster_examples(network, [(episode, graph)], plan))
-        assert tuple(variants) == CLUSTERING_VARIANTS
-        variants.clear()
-        assert len(graph_examples) == len(CLUSTERING_VARIANTS)
-        for one in graph_examples:
-            assert 20 <= len(one.graph.neighbours) < 160
-            assert one.examples.edge_features.shape[:2] == one.examples.same.shape
-            assert one.examples.edge_features.shape[-1] > 24
-
-
-def test_fragments_of_a_large_identity_are_examples_of_merges():
-    features, labels = make_identities(sizes=[500] + [8] * 20, dim=16, spread=0.35, seed=0)
-    episode, graph = Episode(features, labels), build_knn_graph(features, 6)
-    network = make_evidence_network(EvidenceSettings(hidden=8), seed=0)
-    network.predict = oracle(labels)
-    graph_examples = list(
-        make_cluster_examples(network, [(episode, graph)], EvidencePlan(rules=RULES, device="cpu"))
-    )
-    pairs = {
-        decoder: sum(
-            one.examples.same.sum()
-            for one, variant in zip(graph_examples, CLUSTERING_VARIANTS, strict=True)
-            if variant[0] == decoder
-        )
-        for decoder in ("contract", "leiden")
-    }
-    assert pairs["leiden"] > 20
-    assert pairs["leiden"] > 2 * pairs["contract"]
+def test_the_second_stage_has_the_same_edges_with_the_probabilities_of_the_first(labelled):
+    one = make_point_examples(Episode(*labelled, 0.3), 6)
+    first, _ = make_evidence_network(EvidenceSettings(hidden=8), seed=0).classifiers()
+    two = one.second_stage_features(first)
+    features = one.examples.edge_features
+    expected = add_second_stage(one.graph, features, first.predict(features))
+    np.testing.assert_array_equal(two.examples.edge_features, expected)
+    np.testing.assert_array_equal(two.examples.same, one.examples.same)
+    assert two.graph is one.graph
+    assert two.examples.weight == 0.3

@@ -12,15 +12,21 @@ from hilander import HiLander
 from hilander.cli.main import main
 from hilander.errors import ModelError, SettingError
 from hilander.graph.nodes import start_nodes
-from hilander.hierarchy.rules import Rules
+from hilander.hierarchy.rules import DEFAULT_MERGE, Rules
 from hilander.io.writing import claim_folder
 from hilander.knn.search import build_knn_graph
 from hilander.linkage.evidence.network import EvidenceSettings
+from hilander.linkage.evidence.registry import FORMER_SCHEMA, schema_hash
 from hilander.linkage.evidence.scorer import EvidenceScorer, average_log_odds
 from hilander.linkage.evidence.training import EvidenceLearning, make_evidence_network
 from hilander.linkage.paper.lander import Lander
 from hilander.linkage.paper.settings import NetworkSettings
-from hilander.linkage.storage import PRETRAINED, StoredNetwork, write_network
+from hilander.linkage.storage import (
+    DESCRIPTION_FILE,
+    PRETRAINED,
+    StoredNetwork,
+    write_network,
+)
 from hilander.synthetic.identities import make_identities
 from hilander.training.evidence.network_training import init_network
 from hilander.training.evidence.plan import EvidencePlan
@@ -161,6 +167,15 @@ def test_the_default_p_tau_lies_between_those_of_both_networks():
     assert 0.55 < make_prior(0.5).default_p_tau(0.55) < 0.8
 
 
+def test_the_merge_threshold_of_a_prior_of_earlier_versions_is_the_default(tmp_path):
+    folder = store(tmp_path / "a", p_tau_merge=0.93)
+    assert read_prior(folder, 20, 200).p_tau_merge == 0.93
+    path = tmp_path / "a" / DESCRIPTION_FILE
+    path.write_text(path.read_text().replace(schema_hash(), FORMER_SCHEMA))
+    prior = read_prior(folder, 20, 200)
+    assert (prior.p_tau, prior.p_tau_merge) == (0.8, DEFAULT_MERGE)
+
+
 def test_a_prior_model_of_the_published_method_is_refused(labelled, tmp_path):
     folder = store(tmp_path / "paper", Lander(NetworkSettings(16, hidden=8)), p_tau_merge=None)
     with pytest.raises(ModelError, match='method="paper", a prior model has to be of "evidence"'):
@@ -205,7 +220,7 @@ def test_a_model_is_saved_and_loaded_with_its_prior_model(labelled, tmp_path):
     model = HiLander(hidden=8, learning=LEARNING, p_tau=0.5, device="cpu").fit(*labelled)
     again = HiLander.load(model.save(tmp_path / "m"), device="cpu")
     assert again.network_.settings == model.network_.settings
-    assert again.network_.settings.prior.small_set_points > 0
+    assert again.network_.settings.prior == HiLander.pretrained().network_.settings
     np.testing.assert_array_equal(again.predict(labelled[0]), model.predict(labelled[0]))
 
 

@@ -9,21 +9,19 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from hilander.errors import SettingError
-from hilander.hierarchy.levels import walk_levels
-from hilander.hierarchy.rules import Rules
+from hilander.hierarchy.rules import DEFAULT_MERGE, Rules
 from hilander.learning import loop
 from hilander.linkage.evidence.background import measure_between_cosine
 from hilander.linkage.evidence.network import EvidenceSettings
-from hilander.linkage.evidence.registry import feature_names
 from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.linkage.evidence.training import EvidenceLearning
 from hilander.metrics.scores import bcubed_f
 from hilander.synthetic.identities import make_identities
 from hilander.training.clustering import cluster_points
-from hilander.training.evidence import network_training, thresholds
+from hilander.training.evidence import thresholds
 from hilander.training.evidence.plan import EvidencePlan
 from hilander.training.evidence.recipe import learn_by_evidence
-from hilander.training.evidence.thresholds import find_peak, take_highest
+from hilander.training.evidence.thresholds import find_best
 from hilander.training.stages import fingerprint
 
 pytestmark = pytest.mark.usefixtures("small_steps")
@@ -74,9 +72,10 @@ def test_the_table_holds_every_try_and_the_choice(learned):
     points, merges = table[: len(grid)], table[len(grid) :]
     assert [row["p_tau"] for row in points] == list(grid)
     assert [row["p_tau_merge"] for row in merges] == list(merge_grid)
-    assert {row["p_tau_merge"] for row in points} == {max(merge_grid)}
-    assert {row["p_tau"] for row in merges} == {find_peak(points)} == {learned.rules.p_tau}
-    assert learned.rules.p_tau_merge == take_highest(merges, "p_tau_merge")
+    assert {row["p_tau_merge"] for row in points} == {DEFAULT_MERGE}
+    assert {row["p_tau"] for row in merges} == {find_best(points, "p_tau")} == {learned.rules.p_tau}
+    pull = thresholds._MERGE_PULL
+    assert learned.rules.p_tau_merge == find_best(merges, "p_tau_merge", pull, DEFAULT_MERGE)
     for row in table:
         assert row["f"] == pytest.approx((row["pairwise_f"] + row["bcubed_f"]) / 2)
     chosen = {
@@ -85,8 +84,8 @@ def test_the_table_holds_every_try_and_the_choice(learned):
     assert learned.rules == replace(RULES, **chosen)
     assert learned.summary["n_validation_identities"] == 4
     assert json.loads(json.dumps(learned.summary)) == learned.summary
-    assert len({record["classifier"] for record in learned.history}) == 4
-    assert len(learned.history) == 4 * 3
+    assert len({record["classifier"] for record in learned.history}) == 2
+    assert len(learned.history) == 2 * 3
 
 
 @pytest.mark.parametrize("changes", [{"tune": ()}, {"val_fraction": 0.0}, {"val_fraction": 0.1}])
@@ -104,18 +103,6 @@ def test_few_identities_are_not_held_out():
     learned = learn_by_evidence(features, labels, plan())
     assert learned.summary["validation"] == []
     assert learned.rules == RULES
-
-
-def test_without_examples_of_clusters_none_are_merged(labelled, monkeypatch):
-    monkeypatch.setattr(network_training, "make_cluster_examples", lambda *_: iter(()))
-    learned = learn_by_evidence(*labelled, plan(tune=()))
-    assert {record["classifier"] for record in learned.history} == {
-        "train-points-1",
-        "train-points-2",
-    }
-    steps = list(walk_levels(labelled[0], EvidenceScorer(learned.network, "cpu"), RULES))
-    assert len(steps) == 2
-    assert steps[1].scores.linkage.max() < 0.01
 
 
 @pytest.mark.parametrize("most_points", [1, 5])
@@ -159,13 +146,13 @@ def one_thread():
 
 @pytest.mark.usefixtures("one_thread")
 def test_an_interrupted_run_continues_to_the_same_model(labelled, learned, tmp_path, monkeypatch):
-    # 4 classifiers of 3 epochs in validation, as many in training; each run continues the last.
+    # Two classifiers of 3 epochs in validation, as many in training; each run continues the last.
     for at_epoch, stage in (
-        (2, "validate-points-1"),
-        (4, "validate-points-2"),
-        (7, "validate-clusters-2"),
-        (4, "train-points-1"),
-        (8, "train-clusters-1"),
+        (2, "validate-1"),
+        (4, "validate-2"),
+        (2, "validate-2"),
+        (3, "train-1"),
+        (4, "train-2"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(loop, "train_epoch", Strike(at_epoch))
@@ -176,7 +163,7 @@ def test_an_interrupted_run_continues_to_the_same_model(labelled, learned, tmp_p
     with monkeypatch.context() as patch:
         patch.setattr(loop, "train_epoch", counter)
         resumed = learn_by_evidence(*labelled, plan(), checkpoint_folder=tmp_path)
-    assert counter.count == 24 - (1 + 3 + 6 + 3 + 7)
+    assert counter.count == 12 - (1 + 3 + 1 + 2 + 3)
     assert equal(resumed, learned)
     assert resumed.rules == learned.rules
     assert resumed.history == learned.history
@@ -208,16 +195,3 @@ def test_every_setting_is_in_the_fingerprint(labelled):
 def test_an_impossible_plan_is_refused(changes):
     with pytest.raises(SettingError, match=next(iter(changes))):
         plan(**changes)
-
-
-def test_the_second_stage_of_clusters_is_trained_with_features_of_their_set(labelled):
-    shape = EvidenceSettings(hidden=8, relative_sizes=True, set_context=True)
-    network = learn_by_evidence(*labelled, plan(network=shape, tune=(), val_fraction=0)).network
-    _, second = network.classifiers(super_nodes=True)
-    names = feature_names("set context")
-    context = dict(zip(names, second.centre[-len(names) :].tolist(), strict=True))
-    # Its scaling was measured on the training sets and is not the initial zeros.
-    assert 0 < context["probability_of_clusters"] < 1
-    assert context["share_of_clusters"] < 0
-    scaling = network.points[1].centre
-    assert len(scaling) == len(feature_names("edge", "second stage"))  # points have none of them

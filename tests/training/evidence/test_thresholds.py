@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hilander.hierarchy.rules import Rules
+from hilander.hierarchy.rules import DEFAULT_MERGE, Rules
 from hilander.linkage.evidence.network import EvidenceSettings
 from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.linkage.evidence.training import make_evidence_network
@@ -18,9 +18,8 @@ from hilander.training.evidence.thresholds import (
     MERGE_GRID,
     P_TAU_GRID,
     ThresholdSearch,
-    find_peak,
+    find_best,
     make_validation_episodes,
-    take_highest,
 )
 
 RULES = Rules(k=6, search_average=True, decoder="leiden", p_tau_merge=0.5, keep_links=True)
@@ -60,24 +59,42 @@ def test_a_try_scores_like_clustering_from_scratch(labelled, network, decoder):
         assert row["f"] == pytest.approx((row["pairwise_f"] + row["bcubed_f"]) / 2)
 
 
-def test_p_tau_of_points_is_chosen_with_strict_merges_and_that_of_merges_after(
+def odds_of(probability):
+    return np.log(probability / (1 - probability))
+
+
+def test_p_tau_of_points_is_chosen_with_the_default_of_merges_and_that_of_merges_after(
     labelled, network, monkeypatch
 ):
     best = {"p_tau": P_TAU_GRID[2], "p_tau_merge": MERGE_GRID[1]}
 
     def score(self, rules):
-        odds = [np.log(p / (1 - p)) for p in (rules.p_tau, best["p_tau"])]
-        off = (odds[0] - odds[1]) ** 2 + abs(rules.p_tau_merge - best["p_tau_merge"])
-        return {"p_tau": rules.p_tau, "p_tau_merge": rules.p_tau_merge, "f": 1 - off}
+        tried = {name: getattr(rules, name) for name in best}
+        off = sum((odds_of(tried[name]) - odds_of(best[name])) ** 2 for name in best)
+        return tried | {"f": 1 - off}
 
     monkeypatch.setattr(ThresholdSearch, "try_rules", score)
     rules, table = ThresholdSearch(network, [labelled], RULES, most_points=50).choose()
-    assert rules == replace(RULES, **best)
     points, merges = table[: len(P_TAU_GRID)], table[len(P_TAU_GRID) :]
     assert [row["p_tau"] for row in points] == list(P_TAU_GRID)
-    assert {row["p_tau_merge"] for row in points} == {max(MERGE_GRID)}
+    assert {row["p_tau_merge"] for row in points} == {DEFAULT_MERGE}
     assert [row["p_tau_merge"] for row in merges] == list(MERGE_GRID)
-    assert {row["p_tau"] for row in merges} == {best["p_tau"]}
+    assert {row["p_tau"] for row in merges} == {rules.p_tau}
+    assert rules == replace(RULES, p_tau=rules.p_tau, p_tau_merge=rules.p_tau_merge)
+    for name, value in best.items():
+        assert getattr(rules, name) == pytest.approx(value, abs=0.02)
+
+
+def test_where_merges_make_no_difference_their_threshold_is_the_default(
+    labelled, network, monkeypatch
+):
+    def score(self, rules):
+        return {"p_tau": rules.p_tau, "p_tau_merge": rules.p_tau_merge, "f": 0.5}
+
+    monkeypatch.setattr(ThresholdSearch, "try_rules", score)
+    rules, _ = ThresholdSearch(network, [labelled], RULES, most_points=50).choose()
+    assert rules.p_tau_merge == pytest.approx(DEFAULT_MERGE, abs=0.01)
+    assert min(MERGE_GRID) < DEFAULT_MERGE < max(MERGE_GRID)
 
 
 def test_several_sets_are_scored_together_and_made_by_the_seed(labelled, network):
@@ -119,26 +136,26 @@ def test_a_set_of_single_points_is_left_out(network):
     assert search.try_rules(RULES)["f"] == 0
 
 
-def tries(score, taus=P_TAU_GRID):
-    return [{"p_tau": tau, "f": score(np.log(tau / (1 - tau)))} for tau in taus]
+def tries(score, name="p_tau", grid=P_TAU_GRID):
+    return [{name: tau, "f": score(odds_of(tau))} for tau in grid]
 
 
 @pytest.mark.parametrize("best", [0.4, 0.55, 0.7, 0.85])
 def test_the_peak_of_a_smooth_curve_is_found_between_the_tries(best):
     top = np.log(best / (1 - best))
-    found = find_peak(tries(lambda odds: 0.8 - 0.4 * (odds - top) ** 2))
+    found = find_best(tries(lambda odds: 0.8 - 0.4 * (odds - top) ** 2), "p_tau")
     assert found == pytest.approx(best, abs=0.05)
 
 
 def test_a_flat_curve_is_pulled_to_the_default_and_a_steep_one_is_not():
-    default = find_peak(tries(lambda odds: 0.8))
+    default = find_best(tries(lambda odds: 0.8), "p_tau")
     assert default == pytest.approx(0.55)
     low = np.log(0.5)
-    nearly_flat = find_peak(tries(lambda odds: 0.8 - 0.02 * (odds - low) ** 2))
-    steep = find_peak(tries(lambda odds: 0.8 - 0.4 * (odds - low) ** 2))
+    nearly_flat = find_best(tries(lambda odds: 0.8 - 0.02 * (odds - low) ** 2), "p_tau")
+    steep = find_best(tries(lambda odds: 0.8 - 0.4 * (odds - low) ** 2), "p_tau")
     assert nearly_flat == pytest.approx((steep + default) / 2, abs=0.03)
     assert steep < 0.37
-    not_pulled = find_peak(tries(lambda odds: 0.8 - 0.02 * (odds - low) ** 2), pull=0.0)
+    not_pulled = find_best(tries(lambda odds: 0.8 - 0.02 * (odds - low) ** 2), "p_tau", pull=0.0)
     assert not_pulled == pytest.approx(steep, abs=0.03)
 
 
@@ -146,30 +163,27 @@ def test_one_outlier_does_not_move_the_peak_far():
     rows = tries(lambda odds: 0.8 - 0.05 * odds**2)
     rows[-1]["f"] = 0.801
     assert max(rows, key=lambda row: row["f"]) is rows[-1]
-    assert find_peak(rows) < P_TAU_GRID[-2]
+    assert find_best(rows, "p_tau") < P_TAU_GRID[-2]
 
 
 @pytest.mark.parametrize(("slope", "end"), [(-0.1, 0), (0.1, -1)])
 def test_the_peak_is_within_the_grid(slope, end):
-    assert find_peak(tries(lambda odds: 0.5 + slope * odds)) == pytest.approx(P_TAU_GRID[end])
+    assert find_best(tries(lambda odds: 0.5 + slope * odds), "p_tau") == pytest.approx(
+        P_TAU_GRID[end]
+    )
 
 
-def test_of_merges_the_best_is_taken_and_of_equals_the_highest():
-    def rows(*scores):
-        return [{"p_tau_merge": tau, "f": f} for tau, f in zip(MERGE_GRID, scores, strict=True)]
-
-    assert take_highest(rows(0.8, 0.7, 0.6), "p_tau_merge") == MERGE_GRID[0]
-    assert take_highest(rows(0.8, 0.8, 0.6), "p_tau_merge") == MERGE_GRID[1]
-    assert take_highest(rows(0.8, 0.8, 0.8), "p_tau_merge") == MERGE_GRID[2]
+@pytest.mark.parametrize("best", [0.45, 0.6, 0.85])
+def test_the_threshold_of_merges_is_the_peak_of_a_smooth_curve(best):
+    rows = tries(lambda odds: 0.8 - 0.4 * (odds - odds_of(best)) ** 2, "p_tau_merge", MERGE_GRID)
+    found = find_best(rows, "p_tau_merge", pull=0.005, default=DEFAULT_MERGE)
+    assert found == pytest.approx(best, abs=0.02)
 
 
-def test_some_f_may_be_lost_for_a_higher_threshold_of_merges(labelled, network):
-    rows = [{"p_tau_merge": tau, "f": f} for tau, f in ((0.4, 0.8), (0.6, 0.795), (0.9, 0.75))]
-    assert take_highest(rows, "p_tau_merge", 0.01) == 0.6
-    assert take_highest(rows, "p_tau_merge", 0.001) == 0.4
-    assert take_highest(rows, "p_tau_merge", 0.1) == 0.9
-    search = ThresholdSearch(network, [], RULES, extra_sets=[labelled])
-    assert search.choose(merge_tolerance=1.0)[0].p_tau_merge == max(MERGE_GRID)
+@pytest.mark.parametrize("default", [0.4, 0.7, 0.85])
+def test_a_flat_curve_gives_the_default(default):
+    rows = tries(lambda odds: 0.8, "p_tau_merge", MERGE_GRID)
+    assert find_best(rows, "p_tau_merge", 0.005, default) == pytest.approx(default, abs=0.01)
 
 
 def test_validation_sets_have_the_real_sizes_and_others_have_many_identities(labelled):
