@@ -28,20 +28,13 @@ from hilander.training.evidence.plan import EvidencePlan
 from hilander.training.split import choose_held_out
 
 # Sets of the same kind of object are one domain. They are left out together.
-DOMAINS = {
-    "faces": ("faces",),
-    "characters": ("omniglot", "glyphs"),
-    "flowers": ("flowers",),
-    "text": ("clinc150",),
-    "fruits": ("fruits360",),
-}
+DOMAINS = {"faces": ("faces",), "characters": ("omniglot", "glyphs"), "flowers": ("flowers",)}
 DOMAIN_OF = {name: domain for domain, names in DOMAINS.items() for name in names}
 K_DRAWN = (15, 15, 15, 15, 20, 30)  # neighbours of a set; one is drawn for each
 FACE_LIKE, FACE_LIKE_WEIGHT = 6, 0.5  # sets, and weight of each
 SHAPED, VALIDATION_SHAPED, SHAPED_WEIGHT = 120, 24, 1.5
 SHAPED_POINTS = 2000, 5000  # points of a generated set, from and to
 EVEN: dict[int, Kind] = {0: "even", 3: "even-small"}  # of six sets, which have even sizes
-LARGE, VALIDATION_LARGE = 36, 8  # sets of identities of 80 to 1,500 points
 EASY, VALIDATION_EASY = 24, 6
 EASY_KINDS: tuple[Kind, ...] = ("even-small", "tiny", "even-small", "log-normal", "even")
 EASY_SCATTER = 0.15, 0.8  # range of the factor on the scatter of an easy set
@@ -81,36 +74,43 @@ def split_source(name: str, features: Any, labels: Any, plan: EvidencePlan) -> S
     )
 
 
-def make_all_episodes(sources: list[Source], seed: int) -> Iterator[Episode]:
-    """Make all training sets: re-sampled and bootstrapped real sets, and generated sets."""
+def make_all_episodes(sources: list[Source], seed: int, *, with_small: bool) -> Iterator[Episode]:
+    """Make all training sets: re-sampled and bootstrapped real sets, and generated sets.
+
+    Parameters
+    ----------
+    sources : list of Source
+    seed : int
+    with_small : bool
+        Whether to add sets of few points and of small identities.
+    """
     rng = np.random.default_rng([seed, 7])
     for source in sources:
         yield from resample_source(source.known, rng)
-        yield from resample_to_small(source.known, rng)
-        yield from bootstrap_source(source.known, rng)
+        if with_small:
+            yield from resample_to_small(source.known, rng)
+        yield from bootstrap_source(source.known, rng, with_small=with_small)
     for number in range(FACE_LIKE):
         yield with_drawn_k(make_like_faces(number, rng), rng)
     for shaped in make_many_shapes(SHAPED, np.random.default_rng([seed, 13])):
         yield with_drawn_k(replace(shaped, weight=SHAPED_WEIGHT), rng)
     for easy in make_easy_sets(EASY, np.random.default_rng([seed, 29])):
         yield with_drawn_k(replace(easy, weight=SHAPED_WEIGHT), rng)
-    for large in make_large_sets(LARGE, np.random.default_rng([seed, 43])):
-        yield replace(large, weight=SHAPED_WEIGHT)
-    small = make_small_sets(SMALL, np.random.default_rng([seed, 19]))
-    small_easy = make_easy_sets(EASY, np.random.default_rng([seed, 37]), small_set=True)
-    for made in (*small, *small_easy):
-        yield replace(made, weight=SHAPED_WEIGHT)
+    if with_small:
+        small = make_small_sets(SMALL, np.random.default_rng([seed, 19]))
+        small_easy = make_easy_sets(EASY, np.random.default_rng([seed, 37]), small_set=True)
+        for made in (*small, *small_easy):
+            yield replace(made, weight=SHAPED_WEIGHT)
 
 
 def make_validation_sets(seed: int) -> list[Episode]:
     """Generated sets that no model of this seed was trained on."""
     many = make_many_shapes(VALIDATION_SHAPED, np.random.default_rng([seed, 17]))
     small = make_small_sets(VALIDATION_SMALL, np.random.default_rng([seed, 23]))
-    large = make_large_sets(VALIDATION_LARGE, np.random.default_rng([seed, 47]))
     easy_rng = np.random.default_rng([seed, 31])
     easy = make_easy_sets(VALIDATION_EASY, easy_rng)
     small_easy = make_easy_sets(VALIDATION_EASY, easy_rng, small_set=True)
-    return [*many, *small, *large, *easy, *small_easy]
+    return [*many, *small, *easy, *small_easy]
 
 
 def resample_source(known: Episode, rng: np.random.Generator) -> Iterator[Episode]:
@@ -127,14 +127,16 @@ def resample_to_small(known: Episode, rng: np.random.Generator) -> Iterator[Epis
         )
 
 
-def bootstrap_source(known: Episode, rng: np.random.Generator) -> Iterator[Episode]:
+def bootstrap_source(
+    known: Episode, rng: np.random.Generator, *, with_small: bool
+) -> Iterator[Episode]:
     """New identities like those of a real set: well separated and as hard as real, in turn."""
     bootstrap = OffsetBootstrap(known)
     if not bootstrap.can_draw:
         return
     for turn, sizes in enumerate(SYNTHETIC_SIZES):
         yield with_drawn_k(bootstrap.make(sizes, SYNTHETIC_POINTS, rng, as_hard=turn % 2 == 1), rng)
-    for turn, small_set in enumerate((True, True, False, False)):
+    for turn, small_set in enumerate((True, True, False, False) if with_small else ()):
         n_points = draw_n_points(rng) if small_set else SYNTHETIC_POINTS
         yield bootstrap.make("small", n_points, rng, as_hard=turn % 2 == 1)
 
@@ -153,17 +155,11 @@ def make_small_sets(number: int, rng: np.random.Generator) -> Iterator[Episode]:
         yield Episode(learn_preparation(features).apply(features), labels)
 
 
-def make_large_sets(number: int, rng: np.random.Generator) -> Iterator[Episode]:
-    """Generated sets of large identities, seen under conditions that they share."""
-    for _ in range(number):
-        features, labels = make_shaped(rng, int(rng.integers(*SHAPED_POINTS)), "large")
-        yield Episode(learn_preparation(features).apply(features), labels)
-
-
 def make_many_shapes(number: int, rng: np.random.Generator) -> Iterator[Episode]:
     """Sets of many shapes: a third has even sizes, a third is re-sampled to other sizes.
 
-    Leiden finds small identities of even sizes whole.
+    Leiden finds small identities of even sizes whole. So in such sets two similar clusters are
+    mostly two identities, which the network for super-nodes has to learn.
     """
     for turn in range(number):
         kind = EVEN.get(turn % 6)

@@ -18,16 +18,13 @@ import numpy.typing as npt
 
 from hilander.arrays.rows import FloatArray, IntArray, unit_rows
 
-Kind = Literal["even", "even-small", "log-normal", "singles", "log", "tiny", "large"]
+Kind = Literal["even", "even-small", "log-normal", "singles", "log", "tiny"]
 KINDS: tuple[Kind, ...] = ("even", "even-small", "log-normal", "singles", "log")
 WIDTHS = (64, 128, 256, 512)
 PLAIN_WIDTHS = (32, *WIDTHS)
 WARPS = ("none", "relu", "tanh")
 MOST_MODES = 5  # of an identity
 _LARGEST = 600  # points of an identity, at most
-_LARGE = 80, 1500  # points of an identity in a set of large ones, from and to
-_MOST_CONDITIONS = 6  # that points of many identities share, such as light or glasses
-_CONDITION_SHARE = 0.7  # of the variance of the scatter, at most
 _BISECTIONS = 7  # steps of the search for the scatter
 _SCALES = 0.05, 6.0  # range of the factor on the scatter
 _PLAIN_SCATTER = 0.2, 1.0  # range of the scatter; centres have standard deviation 1
@@ -86,10 +83,7 @@ def make_shaped(
     labels = draw_labels(shape.kind, n_points, rng)
     n_identities = int(labels.max()) + 1
     centres, local_scale = place_centres(n_identities, shape, rng)
-    scatter = draw_scatter(labels, n_identities, shape, rng)
-    if shape.kind == "large":
-        scatter = add_conditions(scatter, shape, rng)
-    scatter *= local_scale[labels, None]
+    scatter = draw_scatter(labels, n_identities, shape, rng) * local_scale[labels, None]
     embed = make_embedder(shape, rng)
 
     low, high = _SCALES
@@ -159,14 +153,11 @@ def draw_counts(kind: Kind, n_points: int, rng: np.random.Generator) -> IntArray
             size = typical * np.exp(vary * rng.normal())
         elif kind == "tiny":
             size = 1.0 + rng.poisson(more)
-        elif kind == "large":
-            size = log_uniform(*_LARGE, rng)
         elif kind == "singles":
             size = 1.0 if rng.random() < 0.6 else rng.pareto(0.9) * 2 + 2
         else:
             size = log_uniform(1, 250, rng)
-        largest = _LARGE[1] if kind == "large" else _LARGEST
-        counts.append(int(np.clip(size, 1, min(largest, max(n_points // 3, 1)))))
+        counts.append(int(np.clip(size, 1, min(_LARGEST, max(n_points // 3, 1)))))
     return np.array(counts, dtype=np.int64)
 
 
@@ -222,20 +213,6 @@ def draw_scatter(
     modes = rng.normal(size=(n_identities, MOST_MODES, shape.dim)) * deviation
     scatter += np.sqrt(rng.uniform(0, 0.5)) * modes[labels, rng.integers(n_modes[labels])]
     return scatter
-
-
-def add_conditions(scatter: Numbers, shape: Shape, rng: np.random.Generator) -> Numbers:
-    """Move the points by conditions that identities share, one of a few for each point.
-
-    A large identity is seen under many conditions. Its points under one of them are closer to each
-    other than to the rest, and closer to those of other identities under the same condition.
-    """
-    n_conditions = int(rng.integers(1, _MOST_CONDITIONS + 1))
-    moves = rng.normal(size=(n_conditions, shape.dim)) * shape.scatter_deviation
-    share = rng.uniform(0, _CONDITION_SHARE)
-    of_point = rng.integers(n_conditions, size=len(scatter))
-    moved: Numbers = np.sqrt(1 - share) * scatter + np.sqrt(share) * moves[of_point]
-    return moved
 
 
 def make_embedder(shape: Shape, rng: np.random.Generator) -> Callable[[Numbers], Numbers]:

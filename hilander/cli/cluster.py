@@ -243,7 +243,7 @@ def collect_settings(model: HiLander, args: argparse.Namespace, log: RunLog) -> 
     return {
         "k": log.first.graph.k if log.first else rules.k,
         "p_tau": rules.p_tau if args.p_tau is None else args.p_tau,
-        "p_tau_slope": rules.p_tau_slope if args.p_tau is None else 0.0,
+        "adapt_merges": rules.adapt_merges and args.p_tau is None,
         "decoder": args.decoder or rules.decoder,
         "early_stop": rules.early_stop if args.early_stop is None else args.early_stop,
         "graph": args.graph,

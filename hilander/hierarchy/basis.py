@@ -31,13 +31,15 @@ class SetBase:
     ----------
     preparation : Preparation
     rules : Rules
-        Of the run, before the threshold was adapted.
+        Of the run.
     read_measures : callable () -> dict
         Measures of the scorer; they are known when the first level is scored.
     p_tau : float, optional
         The threshold that was applied to the points.
     n_points : int
         Number of points of that run; 0 if it is not known yet.
+    p_tau_merge : float, optional
+        The threshold that was applied to merges; None for that of the rules.
     """
 
     preparation: Preparation
@@ -45,6 +47,7 @@ class SetBase:
     read_measures: Callable[[], Mapping[str, Any]]
     p_tau: float | None = None
     n_points: int = 0
+    p_tau_merge: float | None = None
 
     @cached_property
     def measures(self) -> Mapping[str, Any]:
@@ -56,12 +59,16 @@ class SetBase:
         """The rules with the threshold that was applied, for parts of the set."""
         if self.p_tau is None or self.rules.as_released:
             return self.rules
-        merge = self.rules.threshold(1)
-        return replace(self.rules, p_tau=self.p_tau, p_tau_merge=merge, p_tau_slope=0.0)
+        merge = self.rules.threshold(1) if self.p_tau_merge is None else self.p_tau_merge
+        return replace(self.rules, p_tau=self.p_tau, p_tau_merge=merge, adapt_merges=False)
 
     def after_run(self, p_tau: float, n_points: int) -> SetBase:
         """The same base with the results of the first level."""
         return replace(self, p_tau=p_tau, n_points=n_points)
+
+    def after_merges(self, p_tau: float) -> SetBase:
+        """The same base with the threshold that was applied to merges."""
+        return replace(self, p_tau_merge=p_tau if self.rules.adapt_merges else None)
 
 
 class SortedSources(NamedTuple):
@@ -114,6 +121,10 @@ class Basis:
         graph, n_points = step.graph, step.graph.n_nodes
         base = base.after_run(step.parents.p_tau, n_points)
         return cls(step.nodes.identity, graph.neighbours, graph.affinity, step.scores.linkage, base)
+
+    def after_merges(self, p_tau: float) -> Basis:
+        """The same basis with the threshold that was applied to merges."""
+        return replace(self, base=self.base.after_merges(p_tau))
 
     @property
     def k(self) -> int:

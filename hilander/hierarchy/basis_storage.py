@@ -44,6 +44,7 @@ def write_base(folder: Path, features: npt.NDArray[Any], base: SetBase) -> None:
     described = {
         "rules": asdict(base.rules),
         "p_tau": base.p_tau,
+        "p_tau_merge": base.p_tau_merge,
         "n_points": base.n_points,
         "measures": dict(base.measures),
         "preparation": {name: getattr(preparation, name) for name in _FLAGS},
@@ -63,11 +64,12 @@ def read_base(files: FileList) -> SetBase:
         preparation = Preparation(maps.get("mean"), maps.get("transform"), **flags)
         rules = Rules.from_dict(described["rules"])
         p_tau, n_points = described["p_tau"], int(described["n_points"])
+        p_tau_merge = described.get("p_tau_merge")
     except Exception as error:  # zipfile and zlib raise kinds of their own on a damaged file
         raise FileFormatError(
             f"{path} is damaged ({error}); run `hilander cluster` again"
         ) from error
-    return SetBase(preparation, rules, lambda: measures, p_tau, n_points)
+    return SetBase(preparation, rules, lambda: measures, p_tau, n_points, p_tau_merge)
 
 
 def basis_reader(files: FileList) -> Callable[[], Basis] | None:

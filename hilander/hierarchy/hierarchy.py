@@ -101,6 +101,8 @@ class Hierarchy:
                 graphs.append((step.graph.neighbours, step.scores.linkage))
                 if work is not None and work.base is not None:
                     bases.append(Basis.of_step(step, work.base))
+            elif len(bases) == 1:
+                bases.append(bases[0].after_merges(step.parents.p_tau))
             return Level.of_step(step)
 
         # `map` holds no step while the next one is computed; a loop variable would.
@@ -108,7 +110,7 @@ class Hierarchy:
         if len(levels) > 1 and levels[-1].n_clusters == levels[-1].n_nodes and not keep_last:
             levels.pop()
         read_graph = (lambda: graphs[0]) if graphs else None
-        return cls(levels, read_graph, (lambda: bases[0]) if bases else None)
+        return cls(levels, read_graph, (lambda: bases[-1]) if bases else None)
 
     @classmethod
     def of_one_cluster(cls, n_points: int) -> Hierarchy:

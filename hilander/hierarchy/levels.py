@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hilander.arrays.rows import FloatArray, IntArray
+from hilander.errors import LevelError
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.linked_pairs import LinkedPairs
 from hilander.graph.nodes import Nodes, start_nodes
@@ -19,9 +20,9 @@ from hilander.graph.same_identity import estimate_by_links
 from hilander.graph.scores import EdgeScores
 from hilander.hierarchy.constraints.constraints import Constraints
 from hilander.hierarchy.constraints.enforcement import HeldConstraints, JoinedLevel
-from hilander.hierarchy.decoding.adaptive_threshold import adapt_p_tau, measure_sizes
 from hilander.hierarchy.decoding.decode import attach_within, decode
 from hilander.hierarchy.decoding.link_merges import MergeEstimate, merge_by_links
+from hilander.hierarchy.decoding.merge_cut import choose_cut
 from hilander.hierarchy.decoding.parents import Parents, choose_parents
 from hilander.hierarchy.decoding.trees import label_trees
 from hilander.hierarchy.pooling import link_trees, merge_nodes
@@ -231,11 +232,29 @@ def decode_level(
         return choose_parents(graph, scores, rules.p_tau, strict=True)
     p_tau = rules.threshold(level)
     if nodes is not None and nodes.links is not None and rules.decoder != "parents":
-        labels = merge_by_links(LinkedPairs.of_links(nodes.links, nodes.size), estimate, p_tau)
-        return attach_within(graph, scores, labels, p_tau)
-    if level == 0 and rules.p_tau_slope:
-        p_tau = adapt_p_tau(p_tau, measure_sizes(graph, scores), rules.p_tau_slope)
+        return merge_level(graph, scores, rules, level, nodes, estimate)
     return decode(graph, scores, p_tau, rules.decoder_of(level))
+
+
+def merge_level(
+    graph: KnnGraph,
+    scores: EdgeScores,
+    rules: Rules,
+    level: int,
+    nodes: Nodes,
+    estimate: MergeEstimate,
+) -> Parents:
+    """Merge the super-nodes of a level by their links, and choose a parent for each."""
+    if nodes.links is None:
+        raise LevelError("the nodes have no links; use rules with keep_links")
+    pairs, p_tau = LinkedPairs.of_links(nodes.links, nodes.size), rules.threshold(level)
+    if not rules.adapt_merges:
+        labels = merge_by_links(pairs, estimate, p_tau)
+    elif level == 1:
+        labels, p_tau = choose_cut(nodes, pairs, estimate)
+    else:  # the first such level merged as far as it is worth
+        labels = np.arange(len(nodes))
+    return attach_within(graph, scores, labels, p_tau)
 
 
 def _search_features(nodes: Nodes, rules: Rules) -> FloatArray:

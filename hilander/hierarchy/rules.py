@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -17,12 +16,11 @@ FEWEST_K = 3  # neighbours in the smallest sets
 DEFAULT_MERGE = 0.7
 # Names in models of version 0.1.
 _OLD_NAMES = {
-    "p_tau_rise": "p_tau_slope",
     "points_for_each": "points_per_neighbour",
     "strangers": "between_cosine",
 }
-# Settings of training that were rules in version 0.1.
-_DROPPED = {"max_levels", "keep_pieces", "keep_fragments"}
+# Settings of earlier versions that are no longer rules.
+_DROPPED = {"max_levels", "keep_pieces", "keep_fragments", "p_tau_rise", "p_tau_slope"}
 FEWEST_OF_SHARE = 5  # neighbours where k is a share of the points
 
 
@@ -52,9 +50,9 @@ class Rules:
     p_tau_merge : float, optional
         `p_tau` of the levels after the first; None for the same. With `keep_links`, clusters merge
         while two of them are one identity with at least this probability.
-    p_tau_slope : float
-        Change of the log-odds of `p_tau` at the first level for each unit of spread of the cluster
-        sizes, see `hilander.hierarchy.decoding.adaptive_threshold`; 0 for a fixed threshold.
+    adapt_merges : bool
+        Choose the threshold of merges for each set, in place of `p_tau_merge`, see
+        `hilander.hierarchy.decoding.merge_cut`; for models of no particular kind of sets.
     keep_links : bool
         Keep the edges between points of different clusters, and merge clusters by them.
     between_cosine : float, optional
@@ -72,7 +70,7 @@ class Rules:
     search_average: bool = False
     decoder: Decoder = "parents"
     p_tau_merge: float | None = None
-    p_tau_slope: float = 0.0
+    adapt_merges: bool = False
     keep_links: bool = False
     as_released: bool = False
     points_per_neighbour: int = 0
@@ -93,10 +91,6 @@ class Rules:
             if not isinstance(tau, Real) or not 0 <= float(tau) <= 1:
                 raise SettingError(f"{name}={tau!r} is not a probability; use 0 to 1")
             object.__setattr__(self, name, float(tau))
-        rise: Any = self.p_tau_slope
-        if not isinstance(rise, Real) or not 0 <= float(rise) < math.inf:
-            raise SettingError(f"p_tau_slope={rise!r} must be a finite number >= 0")
-        object.__setattr__(self, "p_tau_slope", float(rise))
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Rules:
@@ -107,10 +101,10 @@ class Rules:
     def with_threshold(self, p_tau: float) -> Rules:
         """The rules with a fixed p_tau that the user gave.
 
-        It is not adapted to the sizes. Later levels use at least the same threshold; otherwise they
-        would join the fragments that a higher one leaves.
+        Later levels use at least the same threshold; otherwise they would join the fragments that a
+        higher one leaves.
         """
-        fixed = replace(self, p_tau=p_tau, p_tau_slope=0.0)
+        fixed = replace(self, p_tau=p_tau, adapt_merges=False)
         if fixed.p_tau_merge is None:
             return fixed
         return replace(fixed, p_tau_merge=max(fixed.p_tau, fixed.p_tau_merge))

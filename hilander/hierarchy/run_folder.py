@@ -68,6 +68,8 @@ def write_run(folder: Path, content: RunContent, log: RunLog, *, as_csv: bool = 
             write_quality(hierarchy, neighbours, linkage, inside, ids, features)
             if log.work.base is not None:
                 basis = Basis.of_step(log.first, log.work.base)
+                if len(log.p_taus) > 1:
+                    basis = basis.after_merges(log.p_taus[1])
                 write_base(inside, basis.features, basis.base)
         if content.write_more is not None:
             content.write_more(inside)

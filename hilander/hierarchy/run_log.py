@@ -22,12 +22,15 @@ class RunLog:
         ``stage`` and ``seconds`` of each stage so far, with further facts.
     first : LevelStep, optional
         The first level, once `watch` has passed it on.
+    p_taus : list of float
+        Threshold of each level so far.
     work : Work
         Does the stages of the level loop.
     """
 
     stages: list[dict[str, Any]] = field(default_factory=list)
     first: LevelStep | None = None
+    p_taus: list[float] = field(default_factory=list)
     work: Work = field(default_factory=Work)
     _since: float = field(default_factory=time.perf_counter)
 
@@ -51,6 +54,7 @@ class RunLog:
         """Record each level and pass it on."""
         for number, step in enumerate(steps):
             self.first = self.first or step
+            self.p_taus.append(step.parents.p_tau)
             given = step.joined or step
             self.note(
                 f"level_{number}",

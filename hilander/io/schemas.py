@@ -115,3 +115,4 @@ class SetBaseNotes(msgspec.Struct, frozen=True):
     n_points: int
     measures: dict[str, Any]
     preparation: dict[str, bool]
+    p_tau_merge: float | None = None

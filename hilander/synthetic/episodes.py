@@ -35,12 +35,15 @@ class Episode:
         How much it counts in training and validation.
     k : int, optional
         Neighbours of each point; None for the model's k.
+    is_synthetic : bool
+        Whether the identities are synthetic. They have one mode each, real ones may have several.
     """
 
     features: FloatArray
     labels: IntArray
     weight: float = 1.0
     k: int | None = None
+    is_synthetic: bool = False
 
 
 def resample_identities(

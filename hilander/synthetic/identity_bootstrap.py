@@ -156,7 +156,7 @@ class IdentityBootstrap:
             centres = self._group_small_identities(centres, counts, rng)
         labels = np.repeat(np.arange(len(counts)), counts)
         points = self._scatter_members(centres, labels, rng)
-        return Episode(points.astype(np.float32), labels, _BOOTSTRAP_WEIGHT)
+        return Episode(points.astype(np.float32), labels, _BOOTSTRAP_WEIGHT, is_synthetic=True)
 
     def _place_centres(
         self, n_identities: int, farthest: float, rng: np.random.Generator

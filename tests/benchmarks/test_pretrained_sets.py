@@ -2,27 +2,24 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from benchmarks import pretrained, pretrained_sets
-from benchmarks.datasets import SHARED
-from benchmarks.pretrained import make_plan
+from benchmarks.pretrained import SMALL_SET_POINTS, join_networks, make_estimator, make_plan
 from benchmarks.pretrained_sets import (
-    DOMAIN_OF,
-    DOMAINS,
     SMALL_POINTS,
-    Source,
     make_all_episodes,
     make_easy_sets,
-    make_large_sets,
     make_small_sets,
     make_validation_sets,
     split_source,
 )
 from benchmarks.shapes import draw_counts, neighbour_purity
 from hilander import HiLander
+from hilander.embeddings.preparation import PerSetPreparation
 from hilander.linkage.evidence.training import make_evidence_network
-from hilander.synthetic.episodes import Episode
 from hilander.synthetic.identities import make_identities
+from hilander.training.model import Model
 
 
 def test_small_sets_have_few_points_and_some_have_tiny_identities():
@@ -58,62 +55,80 @@ def test_no_identity_is_in_both_the_training_part_and_the_held_out_part():
 
 
 def test_validation_sets_include_small_and_large_sets(monkeypatch):
-    for name in ("VALIDATION_SHAPED", "VALIDATION_SMALL", "VALIDATION_LARGE", "VALIDATION_EASY"):
+    for name in ("VALIDATION_SHAPED", "VALIDATION_SMALL", "VALIDATION_EASY"):
         monkeypatch.setattr(pretrained_sets, name, 3)
     points = [len(one.labels) for one in make_validation_sets(0)]
     assert min(points) < 200
     assert max(points) > 1900
 
 
-def test_large_sets_have_identities_of_hundreds_of_points():
-    made = list(make_large_sets(6, np.random.default_rng(0)))
-    sizes = np.concatenate([np.bincount(one.labels) for one in made])
-    assert np.median(sizes) > 100
-    assert sizes.max() > 500
-    assert all(1900 <= len(one.labels) <= 7000 for one in made)
-
-
-def test_training_sets_include_small_sets_and_sets_of_large_identities(monkeypatch):
-    for name, number in (("SHAPED", 1), ("FACE_LIKE", 0), ("EASY", 2), ("SMALL", 5), ("LARGE", 2)):
-        monkeypatch.setattr(pretrained_sets, name, number)
+def test_only_one_of_the_two_networks_is_trained_on_small_sets(monkeypatch):
+    monkeypatch.setattr(pretrained_sets, "SHAPED", 1)
+    monkeypatch.setattr(pretrained_sets, "FACE_LIKE", 0)
+    monkeypatch.setattr(pretrained_sets, "EASY", 2)
     features, labels = make_identities(n_identities=80, size=30, dim=16, seed=0)
     source = split_source("one", features, labels, make_plan(0))
-    made = list(make_all_episodes([source], 0))
-    assert sum(len(one.labels) < 300 for one in made) >= 5
-    assert sum(np.bincount(one.labels).max() > 300 for one in made) >= 2
-    again = list(make_all_episodes([source], 0))
-    assert len(again) == len(made)
-    for one, two in zip(made, again, strict=True):
-        np.testing.assert_array_equal(one.features, two.features)
-
-
-def test_every_shared_pair_has_a_domain_that_can_be_left_out():
-    assert set(SHARED) <= set(DOMAIN_OF)
-    assert set(DOMAIN_OF.values()) == set(DOMAINS)
-
-
-def test_a_model_without_a_domain_is_made_once_with_its_own_thresholds(monkeypatch, tmp_path):
-    chosen = replace(make_plan(0).rules, p_tau=0.7, p_tau_merge=0.8)
-    table, seeds = [{"f": 1.0, "bcubed_f": 1.0}], []
-    source = Source("one", *(Episode(*make_identities(n_identities=4, seed=0)),) * 2)
-
-    def train(episodes, plan, *_):
-        seeds.append(plan.seed)
-        assert episodes == [source.known]
-        return make_evidence_network(plan.network, plan.seed), [{"loss": 1.0}]
-
-    monkeypatch.setattr(pretrained, "KEPT", tmp_path)
-    monkeypatch.setattr(
-        pretrained, "read_sources", lambda left_out, _: [source] * (left_out == "flowers")
+    many, both = (list(make_all_episodes([source], 0, with_small=small)) for small in (False, True))
+    assert (
+        len(both) - len(many)
+        == pretrained_sets.SMALL_DRAWS + 4 + pretrained_sets.SMALL + pretrained_sets.EASY
     )
-    monkeypatch.setattr(pretrained, "make_all_episodes", lambda sources, _: [sources[0].known])
-    monkeypatch.setattr(pretrained, "train_on_episodes", train)
-    monkeypatch.setattr(pretrained, "choose_thresholds", lambda *_: (chosen, table))
-    for _ in range(2):
-        made = HiLander.load(pretrained.find_pretrained("flowers", 1))
-        assert made.rules_ == chosen
-        assert made.summary_["validation"] == table
-        assert made.summary_["trained_on"][0] == "one"
-        assert made.summary_["n_points"] == len(source.known.labels)
-        assert made.network_.settings == make_plan(1).network
-    assert seeds == [1]
+    assert sum(len(one.labels) < 300 for one in both) > 20 + sum(
+        len(one.labels) < 300 for one in many
+    )
+
+
+def test_joined_networks_score_small_and_large_sets_with_their_own_weights():
+    shape = make_plan(0).network
+    large, small = make_evidence_network(shape, 0), make_evidence_network(shape.for_small_sets(), 1)
+    joined = join_networks(large, small)
+    for n_points, part in ((SMALL_SET_POINTS, small), (SMALL_SET_POINTS + 1, large)):
+        ours, theirs = joined.for_size(n_points).state_dict(), part.state_dict()
+        assert all(torch.equal(ours[key], theirs[key]) for key in theirs)
+
+
+def test_every_member_of_every_draw_is_used_once_and_each_model_has_members_of_each_draw():
+    dealt = [card for hand in pretrained.HANDS for card in hand]
+    members = make_plan(0).network.members
+    assert sorted(dealt) == [(n, m) for n in range(pretrained.DRAWS) for m in range(members)]
+    for hand in pretrained.HANDS:
+        assert len(hand) == members
+        assert {draw for draw, _ in hand} == set(range(pretrained.DRAWS))
+
+
+def test_a_model_has_members_of_each_draw_and_its_own_thresholds(monkeypatch, tmp_path):
+    def train_draw(left_out, draw):
+        assert left_out == "flowers"
+        shape = make_plan(0).network
+        parts = (
+            make_evidence_network(shape, draw),
+            make_evidence_network(shape.for_small_sets(), 9 + draw),
+        )
+        summary = {"trained_on": ["one"], "n_points": 100}
+        network, rules = join_networks(*parts), make_plan(0).rules
+        return make_estimator(
+            draw, Model(network, rules, PerSetPreparation(), [{"loss": draw}], summary)
+        )
+
+    chosen = replace(make_plan(0).rules, p_tau=0.7, p_tau_merge=0.8)
+    monkeypatch.setattr(pretrained, "KEPT", tmp_path)
+    monkeypatch.setattr(pretrained, "train_draw", train_draw)
+    monkeypatch.setattr(pretrained, "read_sources", lambda *_: [])
+    monkeypatch.setattr(
+        pretrained, "choose_thresholds", lambda *_: (chosen, [{"f": 1.0, "bcubed_f": 1.0}])
+    )
+    made = HiLander.load(pretrained.find_pretrained("flowers", 1))
+    assert made.rules_ == chosen
+    assert made.summary_["n_points"] == 300
+    assert [row["draw"] for row in made.history_] == [0, 1, 2]
+    for n_points, small_set in ((SMALL_SET_POINTS, True), (SMALL_SET_POINTS + 1, False)):
+        ours = made.network_.for_size(n_points)
+        for at, (draw, member) in enumerate(pretrained.HANDS[1]):
+            theirs = HiLander.load(tmp_path / f"draw-flowers-{draw}").network_.for_size(n_points)
+            assert (theirs.settings.set_context is False) is small_set
+            for mine, own in zip(
+                ours.classifiers(super_nodes=True),
+                theirs.classifiers(super_nodes=True),
+                strict=True,
+            ):
+                assert torch.equal(mine.last.weight[at], own.last.weight[member])

@@ -13,10 +13,22 @@ from hilander.arrays.vector_kernels import LANES, multiply
 CHUNK = 2 * LANES  # edges at a time, whose features and layers stay in the first-level cache
 # The error function as a quotient of polynomials in z * z, to 4e-7, for |z| up to _ERF_UP_TO.
 _ERF_UP_TO = np.float32(3.925)
-_P0, _P1, _P2 = np.float32(1.128379143519084), np.float32(0.18520832239976145), np.float32(0.050955695062380861)
+_P0, _P1, _P2 = (
+    np.float32(1.128379143519084),
+    np.float32(0.18520832239976145),
+    np.float32(0.050955695062380861),
+)
 _P3, _P4 = np.float32(0.0034082910107109506), np.float32(0.00022905065861350646)
-_Q1, _Q2, _Q3 = np.float32(0.49746925110067538), np.float32(0.11098505178285362), np.float32(0.014070470171167667)
-_Q4, _Q5, _Q6 = np.float32(0.0010179625278914885), np.float32(0.000023547966471313185), np.float32(-1.1791602954361697e-7)
+_Q1, _Q2, _Q3 = (
+    np.float32(0.49746925110067538),
+    np.float32(0.11098505178285362),
+    np.float32(0.014070470171167667),
+)
+_Q4, _Q5, _Q6 = (
+    np.float32(0.0010179625278914885),
+    np.float32(0.000023547966471313185),
+    np.float32(-1.1791602954361697e-7),
+)
 _ONE, _HALF, _ROOT_HALF = np.float32(1), np.float32(0.5), np.float32(0.5**0.5)
 
 

@@ -68,7 +68,7 @@ def _walk_snapshots(
     """Linked clusters, and the cluster of each point, at each snapshot."""
     score.bind_points(episode.features)
     scores = score(graph, start_nodes(episode.features))
-    rules = replace(plan.rules, p_tau=_P_TAU, p_tau_slope=0.0)
+    rules = replace(plan.rules, p_tau=_P_TAU)
     labels, peaks = label_trees(decode_level(graph, scores, rules, 0).index)
     links = cross_links(graph, scores.linkage, labels, len(peaks))
     pairs = LinkedPairs.of_links(links, np.bincount(labels))

@@ -37,10 +37,11 @@ from hilander.training.parameters import (
 DEFAULT_K = 15
 # Fewest neighbours of a point, in a small training set.
 FEWEST_K = 10
-# p_tau before validation: even odds.
-DEFAULT_P_TAU = 0.5
-# Log-odds of p_tau for each unit of spread of the log sizes; chosen on held-out identities.
-P_TAU_SLOPE = 2.0
+# p_tau of points. Communities are the start of the merges, which cannot undo a wrong link.
+DEFAULT_P_TAU = 0.7
+# Threshold of learned merges before validation. Below even odds: of many small clusters beside a
+# large identity, each adds few points if it is wrong, and all of them many if they are right.
+DEFAULT_LEARNED_MERGE = 0.4
 # Width of an edge classifier.
 DEFAULT_HIDDEN = 32
 
@@ -68,8 +69,7 @@ class EvidenceMethod:
             early_stop=parameters.early_stop,
             search_average=True,
             decoder="leiden" if parameters.decoder == "auto" else parameters.decoder,
-            p_tau_merge=DEFAULT_P_TAU,
-            p_tau_slope=P_TAU_SLOPE if tunes else 0.0,
+            p_tau_merge=DEFAULT_LEARNED_MERGE,
             keep_links=True,
         )
         check_decoder(rules.decoder)

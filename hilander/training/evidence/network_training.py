@@ -73,12 +73,14 @@ def train_merges(
     stages: Stages,
     stage: str,
 ) -> list[EpochRecord]:
-    """Train the classifier of merges on clusters that the network makes of the episodes."""
+    """Train the classifier of merges on clusters that the network makes of real identities.
+
+    Synthetic identities have one mode. Fragments of a real one may be modes, with few links.
+    """
     score = EvidenceScorer(network.eval(), plan.device)
-    made = (
-        make_merge_examples(score, episode, graph, plan)
-        for episode, graph in stages.watch(list(zip(episodes, graphs, strict=True)))
-    )
+    pairs = zip(episodes, graphs, strict=True)
+    real = [(episode, graph) for episode, graph in pairs if not episode.is_synthetic]
+    made = (make_merge_examples(score, *one, plan) for one in stages.watch(real))
     examples = [one for one in made if one is not None]
     if not examples:
         return []

@@ -23,9 +23,8 @@ P_TAU_GRID = (0.35, 0.5, 0.6, 0.7, 0.8, 0.88)
 MERGE_GRID = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 # Points of the largest validation set; bounds the time of a try.
 VALIDATION_POINTS = 6000
-# p_tau where the score curve is flat: the middle of the values with which held-out identities of
-# faces and of characters score best.
-DEFAULT_THRESHOLD = 0.55
+# p_tau where the score curve is flat, as it is between .5 and .85: merges make up for a high one.
+DEFAULT_THRESHOLD = 0.7
 # Penalty of a threshold away from its default, as F for a squared unit of log-odds. Without it,
 # chance would choose where the score curve is nearly flat.
 _PULL, _MERGE_PULL = 0.02, 0.02

@@ -1,0 +1,104 @@
+"""Where to stop merging in a set of an unknown kind.
+
+The probability of a merge is that of a model. In a set of another kind than it was trained on, most
+are too low or too high: text that one person wrote, or letters of one alphabet, are alike in other
+ways than faces. So the threshold is chosen for each set, by what does not depend on it: clusters
+are compact and apart from their neighbours in the embedding, and few likely links leave them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import logit
+
+from hilander.arrays.rows import FloatArray, IntArray
+from hilander.graph.linked_pairs import LinkedPairs
+from hilander.graph.nodes import Nodes
+from hilander.hierarchy.decoding.contraction import number_by_appearance
+from hilander.hierarchy.decoding.link_merges import MergeEstimate, agglomerate
+
+# Thresholds to try: about half a unit of log-odds apart.
+CUTS = (0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
+# Where the worth hardly differs, the threshold stays near this one: the log of the worth is lowered
+# by this much for a squared unit of log-odds.
+_TYPICAL, _PULL = 0.7, 0.003
+_LEAST_LENGTH = 1e-6  # divisor of a vector of length 0
+_LEAST_GAP = 1e-3  # divisor of the silhouette where two cosines are 1
+
+
+def choose_cut(nodes: Nodes, pairs: LinkedPairs, estimate: MergeEstimate) -> tuple[IntArray, float]:
+    """Clusters at the threshold at which they are most compact and best separated.
+
+    The worth of a threshold is the mean silhouette of the points times the modularity of the links.
+
+    Parameters
+    ----------
+    nodes : Nodes of n_nodes nodes
+    pairs : LinkedPairs of the same nodes
+    estimate : callable pairs -> probability
+
+    Returns
+    -------
+    labels : ndarray of shape (n_nodes,)
+        Numbered by first appearance.
+    threshold : float
+    """
+    best, chosen, threshold = -np.inf, np.arange(len(nodes)), CUTS[0]
+    for cut, (merged, labels) in zip(CUTS, agglomerate(pairs, estimate, CUTS), strict=True):
+        worth = max(mean_silhouette(nodes, pairs, labels), 0.0) * measure_modularity(merged)
+        worth *= float(np.exp(-_PULL * (logit(cut) - logit(_TYPICAL)) ** 2))
+        if worth > best:
+            best, chosen, threshold = worth, labels, cut
+    return number_by_appearance(chosen), threshold
+
+
+def measure_modularity(pairs: LinkedPairs) -> float:
+    """Linkage inside clusters as a share of all, less what is expected by chance, below 1."""
+    inside = pairs.inside[1]
+    total = inside.sum() + pairs.total.sum()
+    if total == 0:
+        return 0.0
+    share = (2 * inside + pairs.leaving) / (2 * total)
+    return float(inside.sum() / total - (share**2).sum())
+
+
+def mean_silhouette(nodes: Nodes, pairs: LinkedPairs, labels: IntArray) -> float:
+    """Mean silhouette of the points by the centres of their clusters, in [-1, 1].
+
+    A point's cosine with the centre of its own cluster (without the point) is compared with that
+    of the nearest linked cluster. The points of a node are taken together. A point that is alone
+    has a silhouette of 0.
+
+    Parameters
+    ----------
+    nodes : Nodes of n_nodes nodes
+    pairs : LinkedPairs of the same nodes
+    labels : ndarray of shape (n_nodes,)
+        Cluster of each node.
+    """
+    n_clusters = int(labels.max()) + 1
+    sums = np.zeros((n_clusters, nodes.total.shape[1]), dtype=np.float32)
+    np.add.at(sums, labels, nodes.total)
+    length = np.maximum(np.linalg.norm(sums, axis=1), _LEAST_LENGTH)
+    average = nodes.average
+    # Mean of x · S over the points x of a node, for the sum S of its cluster.
+    along = np.einsum("nd,nd->n", average, sums[labels])
+    own = (along - 1) / np.sqrt(np.maximum(length[labels] ** 2 - 2 * along + 1, _LEAST_LENGTH))
+    other = _nearest_other(average, sums / length[:, None], pairs, labels)
+    gap = np.maximum(1 - np.minimum(own, other), _LEAST_GAP)
+    alone = np.bincount(labels, nodes.size)[labels] == 1
+    silhouette = np.where(alone, 0.0, (own - other) / gap)
+    return float(np.average(np.clip(silhouette, -1, 1), weights=nodes.size))
+
+
+def _nearest_other(
+    average: FloatArray, centres: FloatArray, pairs: LinkedPairs, labels: IntArray
+) -> npt.NDArray[np.float64]:
+    """Highest cosine of each node with the centre of a linked cluster, at least 0, (n_nodes,)."""
+    nearest = np.zeros(len(labels))
+    apart = labels[pairs.low] != labels[pairs.high]
+    for here, there in ((pairs.low, pairs.high), (pairs.high, pairs.low)):
+        ends = here[apart], labels[there[apart]]
+        np.maximum.at(nearest, ends[0], np.einsum("nd,nd->n", average[ends[0]], centres[ends[1]]))
+    return nearest
