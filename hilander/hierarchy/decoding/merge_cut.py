@@ -68,7 +68,8 @@ def mean_silhouette(nodes: Nodes, pairs: LinkedPairs, labels: IntArray) -> float
 
     A point's cosine with the centre of its own cluster (without the point) is compared with that
     of the nearest linked cluster. The points of a node are taken together. A point that is alone
-    has a silhouette of 0.
+    has the mean cosine of all others with their centre in place of its own: it had better be alone
+    where the nearest cluster is farther than that.
 
     Parameters
     ----------
@@ -86,9 +87,11 @@ def mean_silhouette(nodes: Nodes, pairs: LinkedPairs, labels: IntArray) -> float
     along = np.einsum("nd,nd->n", average, sums[labels])
     own = (along - 1) / np.sqrt(np.maximum(length[labels] ** 2 - 2 * along + 1, _LEAST_LENGTH))
     other = _nearest_other(average, sums / length[:, None], pairs, labels)
-    gap = np.maximum(1 - np.minimum(own, other), _LEAST_GAP)
     alone = np.bincount(labels, nodes.size)[labels] == 1
-    silhouette = np.where(alone, 0.0, (own - other) / gap)
+    if alone.all():
+        return 0.0
+    own = np.where(alone, np.average(own[~alone], weights=nodes.size[~alone]), own)
+    silhouette = (own - other) / np.maximum(1 - np.minimum(own, other), _LEAST_GAP)
     return float(np.average(np.clip(silhouette, -1, 1), weights=nodes.size))
 
 
