@@ -49,8 +49,9 @@ class HiLander(StoredParts, FittedParts, BaseEstimator):  # type: ignore[misc]
         then also adapts to the size distribution of each set.
     decoder : {"auto", "parents", "contract", "leiden", "infomap"}
         How links become clusters. "parents" is the paper's rule, and "auto" for "paper". "leiden",
-        "auto" for "evidence", finds communities of points, and "infomap" does so with Infomap (extra
-        `infomap`). "contract" verifies every merge. "evidence" then merges clusters by their links.
+        "auto" for "evidence", finds communities of points, and "infomap" does so with Infomap
+        (extra `infomap`). "contract" verifies every merge. "evidence" then merges clusters by
+        their links.
     features : {"identity", "average", "concat", "auto"}
         Input of the network for each node: the feature of its peak, the mean of its points, or
         both. "auto" chooses on held-out identities. For "paper", like `encoder`, `layers`, `heads`.

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import triu
 
 from hilander.arrays.rows import IntArray
-from hilander.graph.links import Links
+from hilander.graph.links import Links, sum_by
 
 Sums = npt.NDArray[np.float64]
 
@@ -61,8 +61,8 @@ class LinkedPairs:
     def leaving(self) -> Sums:
         """Sum of the linkages of all links of each cluster, shape (n_clusters,)."""
         n_clusters = len(self.size)
-        leaving: Sums = np.bincount(self.low, self.total, n_clusters)
-        return leaving + np.bincount(self.high, self.total, n_clusters)
+        ends, totals = np.concatenate([self.low, self.high]), np.tile(self.total, 2)
+        return sum_by(ends, totals, n_clusters)
 
     def take(self, chosen: npt.NDArray[np.bool_]) -> LinkedPairs:
         """Some of the pairs, with what the clusters have with all others."""
@@ -92,8 +92,7 @@ class LinkedPairs:
         joined = here == there
         inside = np.stack(
             [
-                np.bincount(number, before, n_clusters)
-                + np.bincount(here[joined], sums[joined], n_clusters)
+                sum_by(number, before, n_clusters) + sum_by(here[joined], sums[joined], n_clusters)
                 for before, sums in zip(self.inside, (self.count, self.total), strict=True)
             ]
         )
@@ -105,6 +104,6 @@ class LinkedPairs:
         source = apart[order]
         count, total = (np.add.reduceat(one[source], starts) for one in (self.count, self.total))
         first = order[starts]
-        size = np.bincount(number, self.size, n_clusters)
+        size = sum_by(number, self.size, n_clusters)
         merged = LinkedPairs(low[first], high[first], count, total, size, inside, self.k)
         return merged, source[starts]

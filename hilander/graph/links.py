@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -55,8 +57,7 @@ class Links:
         crosses, joins = once & (here != there), once & (here == there)
         matrices = self.count.data, self.linkage.data
         inside = [
-            np.bincount(labels, before, n_clusters)
-            + np.bincount(here[joins], matrix[joins], n_clusters)
+            sum_by(labels, before, n_clusters) + sum_by(here[joins], matrix[joins], n_clusters)
             for before, matrix in zip(self.inside, matrices, strict=True)
         ]
         values = [matrix[crosses] for matrix in matrices]
@@ -66,6 +67,12 @@ class Links:
         """The links between the first nodes."""
         part = slice(None, n_nodes)
         return Links(self.count[part, part], self.linkage[part, part], self.inside[:, part], self.k)
+
+
+def sum_by(group: IntArray, values: npt.NDArray[Any], n_groups: int) -> Sums:
+    """Sum of the values of each group, shape (n_groups,)."""
+    sums: Sums = np.bincount(group, values, n_groups).astype(np.float64, copy=False)
+    return sums
 
 
 def cross_links(graph: KnnGraph, linkage: FloatArray, labels: IntArray, n_clusters: int) -> Links:
@@ -84,12 +91,12 @@ def cross_links(graph: KnnGraph, linkage: FloatArray, labels: IntArray, n_cluste
     here = np.repeat(labels, crosses.sum(axis=1))
     values = [np.ones(len(here), dtype=np.float32), linkage[crosses]]
     of_point = (~crosses).sum(axis=1), np.where(crosses, 0, linkage).sum(axis=1, dtype=np.float64)
-    inside = np.stack([np.bincount(labels, sums, n_clusters) for sums in of_point])
+    inside = np.stack([sum_by(labels, sums, n_clusters) for sums in of_point])
     return _collect(here, there[crosses], values, inside, graph.k)
 
 
 def _collect(
-    here: IntArray, there: IntArray, values: list[FloatArray], inside: Sums, k: int
+    here: IntArray, there: IntArray, values: Sequence[npt.NDArray[Any]], inside: Sums, k: int
 ) -> Links:
     """Sum single links by the pair of clusters that they connect.
 

@@ -56,14 +56,13 @@ def find_local_order(points: npt.NDArray[Any], seed: int = 0) -> IntArray:
                 np.argsort(_nearest(rows, unit_rows(rows[chosen])), kind="stable")
             ]
 
-        workers.map(sort_group, (group for group in range(n_groups) if starts[group + 1] > starts[group]))
+        filled = (group for group in range(n_groups) if starts[group + 1] > starts[group])
+        workers.map(sort_group, filled)
     drop_pages(points)
     return order
 
 
-def _learn_centres(
-    points: npt.NDArray[Any], n_groups: int, rng: np.random.Generator
-) -> FloatArray:
+def _learn_centres(points: npt.NDArray[Any], n_groups: int, rng: np.random.Generator) -> FloatArray:
     """Centres of the coarse groups, by a few rounds of spherical k-means on a sample."""
     size = min(len(points), _SAMPLE * n_groups)
     sample = _read(points, np.sort(rng.choice(len(points), size, replace=False)))

@@ -258,10 +258,9 @@ class EvidenceNetwork(nn.Module):
         Edge features are computed for one block of nodes at a time, once for each stage, because
         those of all edges may not fit in memory.
         """
-        first, second = self.classifiers()
-        device = first.centre.device
-        if device.type == "cpu":
-            first, second = first.compiled(), second.compiled()
+        classifiers = self.classifiers()
+        device = classifiers[0].centre.device
+        first, second = (one.compiled() if device.type == "cpu" else one for one in classifiers)
         probability, linkage = np.empty((2, graph.n_nodes, graph.k), dtype=np.float32)
         blocks = list(edge_blocks(graph.n_nodes, graph.k * _NUMBERS_PER_EDGE))
 
