@@ -18,8 +18,9 @@ def add_parser(subparsers: Any) -> None:
         "report",
         help="write a self-contained report of a run",
         description="Write a report of a run as one file: summary, scores by level (if there are "
-        "labels), cluster sizes, a map, examples of the largest, the least certain and the most "
-        "mixed clusters, settings, versions and times.",
+        "labels), cluster sizes, a map, examples of the named, the largest, the most doubtful and "
+        "the most mixed clusters, corrections, settings, versions and times. If the run was "
+        "reviewed, clusters are shown as corrected, with their names.",
         allow_abbrev=False,
     )
     add_run_items(parser)
@@ -31,6 +32,12 @@ def add_parser(subparsers: Any) -> None:
         default=Path("report.html"),
         help="file to write: .html (one file) or .md (with its pictures in a folder, such as "
         "report_files for report.md) (default: report.html)",
+    )
+    parser.add_argument(
+        "--state", metavar="DIR", type=Path, help="folder of the review (default: RUN.explorer)"
+    )
+    parser.add_argument(
+        "--no-review", action="store_true", help="show the clusters as they were before the review"
     )
     add_wait(parser)
     add_quiet(parser)
@@ -45,7 +52,8 @@ def run(args: argparse.Namespace) -> int:
     if not args.folder.exists():
         raise MissingFileError(f"{args.folder} does not exist, expected a run folder")
     with lock_output(args.output, wait=args.wait, make_parents=False):
-        write_report(args.folder, args.output, read_attachments(args))
+        attachments = read_attachments(args)
+        write_report(args.folder, args.output, attachments, args.state, review=not args.no_review)
     if not args.quiet:
         print(f"report: {args.output}")
     return 0

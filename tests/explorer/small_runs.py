@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 
+from hilander.graph.same_identity import estimate_by_links
 from hilander.graph.scores import EdgeScores, edge_density
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.levels import walk_levels
@@ -42,6 +43,9 @@ class NoisyScorer:
         logit = 1.6 * sign + self.rng.normal(0, 1.2, graph.affinity.shape)
         linkage = (1 / (1 + np.exp(-logit))).astype(np.float32)
         return EdgeScores(linkage, edge_density(graph.affinity, linkage))
+
+    def estimate_merges(self, pairs):
+        return estimate_by_links(pairs)
 
 
 def cluster_noisily(points, labels, seed=0, p_tau=0.6, max_levels=4):

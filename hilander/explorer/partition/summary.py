@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_HALF_UP, Decimal
+
 import numpy as np
 
 from hilander.arrays.rows import IntArray
@@ -42,3 +44,11 @@ def count_sizes(sizes: IntArray) -> list[dict[str, int]]:
         {"low": 1 << place, "high": (2 << place) - 1, "clusters": count, "points": total}
         for place, (count, total) in enumerate(zip(counts.tolist(), points.tolist(), strict=True))
     ]
+
+
+def show_share(value: float) -> str:
+    """Write a number of [0, 1] as the page of the explorer does: two digits, half rounded up.
+
+    The page gets four digits and rounds the binary number nearest to them.
+    """
+    return str(Decimal(round(float(value), 4)).quantize(Decimal("0.01"), ROUND_HALF_UP))

@@ -36,6 +36,7 @@ th{color:var(--muted);font-weight:500;font-size:.86rem}
 .scroll{overflow-x:auto}
 .cluster{display:grid;grid-template-columns:150px 1fr;gap:14px;padding:12px 0;
 border-bottom:1px solid var(--line)}
+.cluster b{overflow-wrap:anywhere}
 .cluster small{color:var(--muted);display:block}
 .items{display:flex;flex-wrap:wrap;gap:5px}
 .items img,.items span{width:52px;height:52px;border-radius:6px;background:var(--soft);
@@ -54,10 +55,11 @@ def render_html(facts: ReportFacts) -> str:
     sections = [
         f"<h1>{escape(run.name)}</h1><p>Clustering report of {run.n_points:,} items.</p>",
         _tiles(facts.summary),
-        "<h2>Levels</h2>" + _levels(facts),
+        "<h2>Levels</h2>" + _table(*facts.level_table),
         "<h2>Cluster sizes</h2><p>Number of clusters by size, final level.</p>" + _sizes(facts),
         _map(facts),
         *(_clusters(facts, shown) for shown in facts.shown),
+        _corrections(facts),
         _details(facts),
     ]
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -76,23 +78,6 @@ def _tiles(values: dict[str, str]) -> str:
         for name, value in values.items()
     )
     return f'<div class="tiles">{tiles}</div>'
-
-
-def _levels(facts: ReportFacts) -> str:
-    heads = ["Level", "Clusters", "Largest", "Quality"]
-    if facts.scores is not None:
-        heads += ["Pairwise F", "BCubed F", "NMI", "ARI"]
-    rows = []
-    for level, table in enumerate(facts.run.nested.tables):
-        cells = [
-            f"Level {level}", f"{table.n_clusters:,}", f"{int(table.sizes.max()):,}",
-            f"{table.quality.mean():.2f}",
-        ]  # fmt: skip
-        if facts.scores is not None:
-            one = facts.scores[level]
-            cells += [f"{v:.3f}" for v in (one.pairwise.f, one.bcubed.f, one.nmi, one.ari)]
-        rows.append(cells)
-    return _table(heads, rows)
 
 
 def _table(heads: list[str], rows: list[list[str]]) -> str:
@@ -148,10 +133,10 @@ def _map(facts: ReportFacts) -> str:
 
 def _clusters(facts: ReportFacts, shown: Shown) -> str:
     rows = []
-    for cluster, members, fact in zip(shown.clusters, shown.members, shown.facts, strict=True):
+    for title, members, fact in zip(shown.titles, shown.members, shown.facts, strict=True):
         items = "".join(_item(facts, row) for row in members.tolist())
         rows.append(
-            f'<div class="cluster"><div><b>Cluster {cluster}</b><small>{escape(fact)}</small>'
+            f'<div class="cluster"><div><b>{escape(title)}</b><small>{escape(fact)}</small>'
             f'</div><div class="items">{items}</div></div>'
         )
     return f"<h2>{escape(shown.title)}</h2><p>{escape(shown.note)}</p>{''.join(rows)}"
@@ -166,6 +151,13 @@ def _item(facts: ReportFacts, row: int) -> str:
         return f'<span title="{title}">{escape(name)}</span>'
     data = base64.b64encode(picture).decode()
     return f'<img alt="{title}" title="{title}" src="data:image/png;base64,{data}">'
+
+
+def _corrections(facts: ReportFacts) -> str:
+    if not facts.corrections:
+        return ""
+    table = _table(["Action", "Date"], [[words, date] for date, words in facts.corrections])
+    return f"<h2>Corrections</h2><p>{escape(facts.corrections_note)}</p>{table}"
 
 
 def _details(facts: ReportFacts) -> str:

@@ -26,22 +26,14 @@ def write_markdown(facts: ReportFacts, output: Path) -> Path:
     pictures = output.with_name(output.stem + "_files")
     pictures.mkdir(parents=True, exist_ok=True)
     run = facts.run
-    save_figure(
-        draw_levels(
-            facts.scores,
-            [table.n_clusters for table in run.nested.tables],
-            run.hierarchy.early_stop_level,
-        ),
-        pictures / "levels.png",
-    )
+    _draw_levels(facts, pictures / "levels.png")
     labels = run.items.labels
-    final = run.nested.tables[-1].labels
-    sizes = draw_sizes(final, None if labels is None else labels.codes)
+    sizes = draw_sizes(facts.labels, None if labels is None else labels.codes)
     save_figure(sizes, pictures / "sizes.png")
     lines = [f"# {_text(run.name)}", "", f"Clustering report of {run.n_points:,} items.", ""]
     lines += _table(["", ""], [[name, value] for name, value in facts.summary.items()])
     lines += ["", "## Levels", "", f"![Levels]({pictures.name}/levels.png)", ""]
-    lines += _levels(facts)
+    lines += _table(*facts.level_table)
     lines += ["", "## Cluster sizes", "", f"![Sizes]({pictures.name}/sizes.png)", ""]
     if facts.layout is not None:
         _draw_map(facts, pictures / "map.png")
@@ -51,35 +43,25 @@ def write_markdown(facts: ReportFacts, output: Path) -> Path:
         lines += [f"## {shown.title}", "", shown.note, ""]
         if thumbs is not None:
             name = f"clusters-{number}.png"
-            titles = [f"{cluster} ({len(rows)} shown)" for cluster, rows in
-                      zip(shown.clusters, shown.members, strict=True)]  # fmt: skip
+            titles = [f"{title} ({len(rows)} shown)" for title, rows in
+                      zip(shown.titles, shown.members, strict=True)]  # fmt: skip
             sheet = draw_contact_sheet(thumbs, shown.members, titles)
             save_figure(sheet, pictures / name)
             lines += [f"![{shown.title}]({pictures.name}/{name})", ""]
-        described = zip(shown.clusters, shown.facts, shown.members, strict=True)
+        described = zip(shown.titles, shown.facts, shown.members, strict=True)
         rows = [
-            [str(cluster), fact, ", ".join(run.items.ids_of(members[:4]))]
-            for cluster, fact, members in described
+            [title, fact, ", ".join(run.items.ids_of(members[:4]))]
+            for title, fact, members in described
         ]
         lines += [*_table(["Cluster", "Facts", "Some of its items"], rows), ""]
+    if facts.corrections:
+        rows = [[date, words] for date, words in facts.corrections]
+        lines += ["## Corrections", "", facts.corrections_note, ""]
+        lines += [*_table(["Date", "Action"], rows), ""]
     lines += _details(facts)
     with write_atomically(output) as temporary:
         temporary.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="backslashreplace")
     return output
-
-
-def _levels(facts: ReportFacts) -> list[str]:
-    heads = ["Level", "Clusters", "Largest"]
-    if facts.scores is not None:
-        heads += ["Pairwise F", "BCubed F", "NMI"]
-    rows = []
-    for level, table in enumerate(facts.run.nested.tables):
-        cells = [str(level), f"{table.n_clusters:,}", f"{int(table.sizes.max()):,}"]
-        if facts.scores is not None:
-            one = facts.scores[level]
-            cells += [f"{one.pairwise.f:.3f}", f"{one.bcubed.f:.3f}", f"{one.nmi:.3f}"]
-        rows.append(cells)
-    return _table(heads, rows)
 
 
 def _details(facts: ReportFacts) -> list[str]:
@@ -110,6 +92,13 @@ def _text(value: str) -> str:
             else value.replace(sign, {"<": "&lt;", ">": "&gt;"}[sign])
         )
     return " ".join(value.split())
+
+
+def _draw_levels(facts: ReportFacts, path: Path) -> None:
+    levels = facts.levels[: facts.run.n_levels]
+    scores = [one.scores for one in levels if one.scores is not None]
+    counts = [one.n_clusters for one in levels]
+    save_figure(draw_levels(scores or None, counts, facts.run.hierarchy.early_stop_level), path)
 
 
 def _draw_map(facts: ReportFacts, path: Path) -> None:
