@@ -53,6 +53,22 @@ class ScoredLists:
 
 
 @dataclass(frozen=True, eq=False)
+class Decoded:
+    """A region that was decoded.
+
+    Parameters
+    ----------
+    levels : list of Level
+        Of the points of the region.
+    p_tau_merge : float, optional
+        The threshold that was applied to merges; None if nothing could merge.
+    """
+
+    levels: list[Level]
+    p_tau_merge: float | None
+
+
+@dataclass(frozen=True, eq=False)
 class Rescored:
     """Rows whose lists an update changed, and their lists before.
 
@@ -145,7 +161,7 @@ def decode_region(
     score: Scorer,
     rules: Rules,
     constraints: Constraints | None = None,
-) -> list[Level]:
+) -> Decoded:
     """Levels of the points of a region, decoded from their stored scores.
 
     Edges that leave the region count for nothing: a region never merges with what is held fixed.
@@ -180,14 +196,16 @@ def decode_region(
     first = _first_level(parents, density)
     levels = [first if joined is None else _first_level(joined.parents, density)]
     upper = None if known is None else _hold_upper(known, first, levels[0])
+    p_tau_merge = None
     nodes = _pool(part, scores, features, first, rules)
     if rules.can_cluster(len(nodes)):
         sided = _SidedScorer(score, side)
-        steps = walk_nodes(nodes, sided, rules, levels=range(1, MOST_LEVELS), held=upper)
+        steps = list(walk_nodes(nodes, sided, rules, levels=range(1, MOST_LEVELS), held=upper))
         levels += [Level.of_step(step) for step in steps]
+        p_tau_merge = steps[0].parents.p_tau
     if len(levels) > 1 and levels[-1].n_clusters == levels[-1].n_nodes:
         levels.pop()
-    return select_levels(levels, side == 1)
+    return Decoded(select_levels(levels, side == 1), p_tau_merge)
 
 
 def _first_level(parents: Parents, density: FloatArray) -> Level:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from hilander.collection.region import (
     find_affected,
 )
 from hilander.collection.splice import Part, join_levels, select_levels
-from hilander.hierarchy.basis import Basis
+from hilander.hierarchy.basis import Basis, SetBase
 from hilander.hierarchy.constraints.constraints import Constraints
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.level import Level
@@ -28,6 +28,9 @@ from hilander.hierarchy.local_graph import score_rows
 from hilander.hierarchy.rules import Rules
 from hilander.hierarchy.scorers import Scorer
 from hilander.knn.insertion import insert_rows
+
+# Share of the points that are decoded again from which on the threshold of merges is chosen anew.
+_MOST_OF_SET = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +49,8 @@ class Revision:
         Points whose edges were scored again.
     in_region : ndarray of shape (n_points,), bool
         Points that were decoded again.
+    base : SetBase
+        Measures of the set, with the threshold of merges that was applied.
     """
 
     features: npt.NDArray[np.floating]
@@ -54,6 +59,7 @@ class Revision:
     former: IntArray
     rescored: IntArray
     in_region: BoolArray
+    base: SetBase
 
 
 def revise(
@@ -69,6 +75,9 @@ def revise(
     whose lists changed are scored again; clusters that this reaches are decoded again. All else
     keeps its bits.
 
+    Where most points are decoded again, the threshold of merges is chosen anew, as for a whole set:
+    the one that is best for few points of each identity is too high for many.
+
     Parameters
     ----------
     hierarchy : Hierarchy with a basis
@@ -82,7 +91,8 @@ def revise(
         that do not keep it are decoded again, and all points of these are scored again: stored
         scores are those given what was known before.
     """
-    basis, rules = hierarchy.basis, hierarchy.basis.base.frozen_rules
+    basis = hierarchy.basis
+    base, rules = basis.base, basis.base.frozen_rules
     before = _without_removed(basis, hierarchy.density, kept)
     features = np.concatenate([basis.features[kept], inserted.astype(basis.features.dtype)])
     found = insert_rows(features, before.neighbours, before.affinity)
@@ -117,13 +127,17 @@ def revise(
             _score_again(more, lists, take, score, rules, constraints)
             rescored_rows = np.union1d(found.changed, more)
         context = choose_context(former, affected, lists, in_region)
+        if in_region.mean() >= _MOST_OF_SET:
+            rules = replace(rules, adapt_merges=base.rules.adapt_merges)
         decoded = decode_region(in_region, context, lists, take, score, rules, constraints)
-        parts.append(Part(np.flatnonzero(in_region), decoded))
+        if rules.adapt_merges and decoded.p_tau_merge is not None:
+            base = base.after_merges(decoded.p_tau_merge)
+        parts.append(Part(np.flatnonzero(in_region), decoded.levels))
     if not in_region.all():
         untouched = ~affected[labels]  # of the points before; all of these are kept
         parts.append(Part(np.flatnonzero(~in_region), select_levels(hierarchy.levels, untouched)))
     levels = join_levels(parts, n_points, rules)
-    return Revision(features, lists, levels, former, rescored_rows, in_region)
+    return Revision(features, lists, levels, former, rescored_rows, in_region, base)
 
 
 def _score_again(

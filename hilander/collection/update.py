@@ -280,7 +280,7 @@ def _revise(
     inserted = base.preparation.apply(items.added)
     found = revise(hierarchy, items.kept, inserted, score, constraints)
     counts = len(found.rescored), int(found.in_region.sum())
-    return _Clustered(Hierarchy(found.levels), found.features, found.lists, base, *counts)
+    return _Clustered(Hierarchy(found.levels), found.features, found.lists, found.base, *counts)
 
 
 def _cluster_whole(

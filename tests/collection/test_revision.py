@@ -1,5 +1,7 @@
 """Points inserted into a set and removed from it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -64,6 +66,23 @@ def test_what_is_not_touched_keeps_its_bits(update, hierarchy, labelled):
         assert after[quiet].tobytes() == before[quiet].tobytes()
 
 
+def test_the_threshold_of_merges_is_chosen_anew_where_most_points_are_decoded_again(
+    model, hierarchy, labelled
+):
+    X, y = labelled
+    basis = hierarchy.basis
+    base = replace(basis.base, p_tau_merge=0.9999)
+    frozen = Hierarchy(hierarchy.levels, read_basis=lambda: replace(basis, base=base))
+    score = freeze_scorer(model.model_, base, "evidence", "cpu")
+    prepared = base.preparation.apply(X[N_OLD:])
+    few, many = (revise(frozen, everything(), prepared[:n], score) for n in (3, len(prepared)))
+    assert few.in_region.mean() < 0.5 < many.in_region.mean()
+    assert few.base.p_tau_merge == 0.9999
+    assert many.base.p_tau_merge < 0.96
+    whole = model.cluster(X).labels()
+    assert bcubed_f(y, Hierarchy(many.levels).labels()) >= bcubed_f(y, whole) - 0.01
+
+
 def test_an_update_without_points_changes_nothing(update, hierarchy, labelled):
     revision = update(everything(), labelled[0][:0])
     assert not revision.in_region.any()
@@ -88,8 +107,6 @@ def test_removing_what_was_inserted_gives_the_partition_back(update, model, hier
     X = labelled[0]
     revision = update(everything(), X[N_OLD : N_OLD + 10])
     basis = hierarchy.basis
-    from dataclasses import replace
-
     lists = revision.lists
     grown = Hierarchy(
         revision.levels,

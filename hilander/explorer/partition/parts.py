@@ -114,8 +114,8 @@ def find_subtree_rows(run: Run, level: int, node: int) -> IntArray:
         A node of that level: a cluster of the level below, or a point at level 0.
     """
     parent, _ = run.hierarchy.parents(level)
-    cluster = int(run.hierarchy.levels[level].labels[node])
     nested = run.nested
+    cluster = nested.cluster_of(level, node)
     nodes = nested.members(0, cluster) if level == 0 else nested.children(level, cluster)
     children: dict[int, list[int]] = {}
     for child, up in zip(nodes.tolist(), parent[nodes].tolist(), strict=True):

@@ -86,7 +86,8 @@ def build_map(run: Run, cache: Path | None = None) -> MapLayout | None:
         (one for one in range(run.n_levels) if run.hierarchy.n_clusters(one) <= MOST_PLACES),
         run.n_levels - 1,
     )
-    wanted = run.nested.tables[level].peaks
+    table = run.nested.tables[level]
+    wanted = table.peaks[table.peaks >= 0]
     row_of = np.full(run.n_points, -1, dtype=np.int64)
     row_of[stored[0]] = np.arange(len(stored[0]))
     points = wanted[row_of[wanted] >= 0][:MOST_PLACES]

@@ -6,9 +6,11 @@ Its members, its sub-clusters and the drawing of the whole tree need no search.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hilander.arrays.rows import FloatArray, IntArray
 from hilander.hierarchy.hierarchy import Hierarchy
@@ -18,20 +20,22 @@ from hilander.hierarchy.hierarchy import Hierarchy
 class LevelTable:
     """The clusters of one level.
 
+    Clusters of the last level are numbered by their ids. A number that is no id has size 0.
+
     Parameters
     ----------
     labels : ndarray of shape (n_points,)
         Cluster of each point.
-    sizes, starts : ndarray of shape (n_clusters,)
+    sizes, starts : ndarray of shape (n_numbers,)
         Range of the order that each cluster occupies.
     ranked, places : ndarray of shape (n_clusters,)
         The clusters sorted by start, and those starts.
-    peaks : ndarray of shape (n_clusters,)
-        Peak point of each cluster.
-    weakest : ndarray of shape (n_clusters,), float32, in [0, 1]
+    peaks : ndarray of shape (n_numbers,)
+        Peak point of each cluster; -1 for none.
+    weakest : ndarray of shape (n_numbers,), float32, in [0, 1]
         Linkage of the weakest merge inside each cluster, 1 where nothing was merged. At the first
         level these are merges of points; at later levels only merges of clusters count.
-    quality : ndarray of shape (n_clusters,), float32, in [0, 1]
+    quality : ndarray of shape (n_numbers,), float32, in [0, 1]
         Mean confidence of the members.
     """
 
@@ -47,7 +51,36 @@ class LevelTable:
     @property
     def n_clusters(self) -> int:
         """Number of clusters."""
+        return len(self.ranked)
+
+    @property
+    def n_numbers(self) -> int:
+        """Numbers of clusters are below this."""
         return len(self.sizes)
+
+    @property
+    def mean_quality(self) -> float:
+        """Mean quality of the clusters."""
+        return float(self.quality[self.ranked].mean())
+
+    def renumber(self, numbers: IntArray, n_numbers: int) -> LevelTable:
+        """The same clusters with other numbers, all below `n_numbers`."""
+
+        def spread(values: npt.NDArray[Any], empty: float) -> npt.NDArray[Any]:
+            found = np.full(n_numbers, empty, dtype=values.dtype)
+            found[numbers] = values
+            return found
+
+        return replace(
+            self,
+            labels=numbers[self.labels],
+            ranked=numbers[self.ranked],
+            sizes=spread(self.sizes, 0),
+            starts=spread(self.starts, 0),
+            peaks=spread(self.peaks, -1),
+            weakest=spread(self.weakest, 1),
+            quality=spread(self.quality, 1),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,13 +113,20 @@ class NestedOrder:
         last = np.searchsorted(below.places, start + table.sizes[cluster])
         return below.ranked[first:last]
 
+    def cluster_of(self, level: int, node: int) -> int:
+        """Return the cluster of a node of a level: of a point, or a cluster of the level below."""
+        point = node if level == 0 else int(self.tables[level - 1].peaks[node])
+        return int(self.tables[level].labels[point])
 
-def build_nested_order(hierarchy: Hierarchy) -> NestedOrder:
+
+def build_nested_order(hierarchy: Hierarchy, n_numbers: int | None = None) -> NestedOrder:
     """Compute the order and the tables.
 
     Parameters
     ----------
     hierarchy : Hierarchy of n_points points
+    n_numbers : int, optional
+        Ids of clusters are below this; by default, one more than the highest.
 
     Returns
     -------
@@ -129,6 +169,8 @@ def build_nested_order(hierarchy: Hierarchy) -> NestedOrder:
                 quality=quality,
             )
         )
+    ids = hierarchy.cluster_ids
+    tables[-1] = tables[-1].renumber(ids, max(n_numbers or 0, int(ids.max()) + 1))
     return NestedOrder(order, tuple(tables))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hilander.arrays.rows import FloatArray, IntArray
+from hilander.collection.storage import NOTES_FILE
 from hilander.errors import FileFormatError, HiLanderError
 from hilander.explorer.run.graph import RunGraph, read_run_graph
 from hilander.explorer.run.images import ImageSource, NoImages, open_images
@@ -22,9 +23,14 @@ from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.merge_tree import MergeTree
 from hilander.hierarchy.run_extras import DETAILS_FILE, GRAPH_FILE, PEAKS_FILE
 from hilander.hierarchy.storage import HIERARCHY_FILE
+from hilander.io.digests import FileList
 from hilander.io.mapped_npz import map_npz
-from hilander.io.schemas import RunDetails
+from hilander.io.schemas import CollectionNotes, RunDetails
 from hilander.io.writing import list_stored_files, read_json
+
+# Tables have a row for each number up to the highest id of a cluster. Ids of clusters that ended
+# leave gaps, but hardly more of them than this.
+_IDS_PER_POINT, _LEAST_LIMIT = 100, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,10 @@ class Run:
     @cached_property
     def fingerprint(self) -> str:
         """Hash of the ids and the last level's labels; identifies one clustering of one set."""
-        digest = hashlib.sha256(np.ascontiguousarray(self.nested.tables[-1].labels).tobytes())
+        table = self.nested.tables[-1]
+        digest = hashlib.sha256(np.ascontiguousarray(table.labels).tobytes())
+        if table.n_numbers > table.n_clusters:  # numbers of new clusters begin elsewhere
+            digest.update(str(table.n_numbers).encode())
         for buffer in self.items.ids.buffers():
             if buffer is not None:
                 digest.update(buffer)
@@ -180,6 +189,7 @@ def open_run(
     graph: RunGraph | None = None
     details: dict[str, Any] = {}
     images: ImageSource = NoImages()
+    next_id = _read_next_id(files, hierarchy)
     try:
         graph = read_run_graph(files.check(GRAPH_FILE), hierarchy.n_points)
     except HiLanderError as error:
@@ -195,12 +205,38 @@ def open_run(
         if given.thumbs is not None or given.images_folder is not None:
             raise
         notes.append(str(error))
-    nested = build_nested_order(hierarchy)
+    nested = build_nested_order(hierarchy, next_id)
     return Run(path, hierarchy, nested, items, images, graph, details, tuple(notes))
 
 
+def _read_next_id(files: FileList, hierarchy: Hierarchy) -> int:
+    """The lowest number that was never the id of a cluster of a run."""
+    highest = int(hierarchy.cluster_ids.max())
+    if not (files.folder / NOTES_FILE).is_file():
+        return highest + 1
+    notes = read_json(files.check(NOTES_FILE), CollectionNotes)
+    return _check_id(max(int(notes["next_cluster"]), highest + 1), hierarchy, files.folder)
+
+
+def _check_id(number: int, hierarchy: Hierarchy, folder: Path) -> int:
+    """The number; FileFormatError if tables of so many clusters would fill the memory."""
+    if number > _LEAST_LIMIT + _IDS_PER_POINT * hierarchy.n_points:
+        raise FileFormatError(
+            f"{folder} has ids of clusters up to {number:,} for {hierarchy.n_points:,} items; "
+            "run `hilander cluster` again, into another folder"
+        )
+    return number
+
+
 def _check_ranges(hierarchy: Hierarchy, folder: Path) -> None:
-    """Raise FileFormatError if a parent, label or peak is out of range."""
+    """Raise FileFormatError if a parent, label, peak or id is out of range."""
+    ids = hierarchy.cluster_ids
+    if ids.dtype.kind not in "iu" or int(ids.min()) < 0 or len(np.unique(ids)) < len(ids):
+        raise FileFormatError(
+            f"{folder / HIERARCHY_FILE} is damaged: ids of clusters must be different numbers "
+            "from 0; run `hilander cluster` again"
+        )
+    _check_id(int(ids.max()), hierarchy, folder)
     for number, level in enumerate(hierarchy.levels):
         arrays = (level.parent, level.labels, level.peaks)
         are_indices = all(array.dtype.kind in "iu" and array.ndim == 1 for array in arrays)

@@ -383,7 +383,7 @@ class Explorer:
         last = self.run.n_levels - 1
         table = self.run.nested.tables[last]
         return ReviewState(
-            table.labels, table.n_clusters, lambda group: self.run.nested.members(last, group)
+            table.labels, table.n_numbers, lambda group: self.run.nested.members(last, group)
         )
 
     def _ensure_base(self) -> int:

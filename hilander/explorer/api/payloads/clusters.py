@@ -82,7 +82,7 @@ def describe_cluster(grouping: Grouping, group: int) -> dict[str, Any]:
     card = describe_card(grouping, group)
     card["above"] = None
     if grouping.state is None and grouping.level + 1 < run.n_levels:
-        card["above"] = int(run.hierarchy.merges(grouping.level)[group])
+        card["above"] = run.nested.cluster_of(grouping.level + 1, group)
     known = run.items.labels
     card["identities"] = None
     if known is not None:

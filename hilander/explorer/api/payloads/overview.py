@@ -57,7 +57,7 @@ def describe_levels(explorer: Explorer) -> list[dict[str, Any]]:
                 "n_clusters": table.n_clusters,
                 "n_nodes": explorer.run.hierarchy.levels[level].n_nodes,
                 "largest": int(table.sizes.max()),
-                "quality": round_number(table.quality.mean()),
+                "quality": round_number(table.mean_quality),
                 "scores": scores,
             }
         )
