@@ -20,7 +20,7 @@ from hilander.cli.inputs import (
     read_input,
     whole,
 )
-from hilander.cli.known import add_known_options, read_known
+from hilander.cli.known import add_known_options, read_known, read_reviewed
 from hilander.cli.run_details import (
     describe_counts,
     describe_p_tau,
@@ -156,7 +156,10 @@ def cluster_and_write(args: argparse.Namespace) -> None:
     hierarchy = cluster_file(model, file, args, log, constraints)
     settings = collect_settings(model, args, log)
     graph = () if log.first is None else (log.first.graph.neighbours, log.first.scores.linkage)
-    carried = carry_ids(args.output, hierarchy, file.ids, asked_settings(args), model.whiten, graph)
+    carried = carry_ids(
+        args.output, hierarchy, file.ids, asked_settings(args), model.whiten, graph,
+        read_reviewed(args, args.output),
+    )  # fmt: skip
     hierarchy = carried.hierarchy
     details = describe_run(model, file, hierarchy, settings, log)
     keep = partial(

@@ -164,7 +164,11 @@ def update_run(args: argparse.Namespace, embeddings: Path, output: Path) -> bool
     columns = {name: values[change.added] for name, values in items.columns.items()}
     remove = change.removed if len(change.removed) else None
     review = None if find_review(output) is None else read_review(output)
-    known = None if review is None else News(review=(review.must, review.cannot))
+    known = (
+        None
+        if review is None
+        else News(review=(review.must, review.cannot), clusters=review.clusters)
+    )
     if not len(change.added):
         done = collection.remove(change.removed, known=known)
     else:

@@ -17,6 +17,7 @@ from hilander.io.pair_files import PairFile, read_pairs
 from hilander.io.tables import read_column
 
 if TYPE_CHECKING:
+    from hilander.collection.cluster_ids import Reviewed
     from hilander.collection.known import Known
     from hilander.hierarchy.constraints.constraints import Constraints
 
@@ -256,6 +257,13 @@ def find_own_review(args: argparse.Namespace, run: Path) -> list[Path]:
     from hilander.explorer.review.knowledge import find_review
 
     return [] if args.no_review or find_review(run) is None else [run]
+
+
+def read_reviewed(args: argparse.Namespace, run: Path) -> Reviewed | None:
+    """The clusters of a run as its own review leaves them; None without a review to be held."""
+    from hilander.explorer.review.knowledge import read_review
+
+    return next((read_review(one).clusters for one in find_own_review(args, run)), None)
 
 
 def read_reviews(runs: list[Path], ids: npt.NDArray[Any], lines: list[str]) -> PairFile:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from hilander.cli.known import find_own_review, read_pair_options, read_reviews
+from hilander.cli.known import find_own_review, read_pair_options, read_reviewed, read_reviews
 from hilander.embeddings.partial_labels import encode_partly
 from hilander.errors import FileFormatError
 from hilander.io.files import EmbeddingFile, read_labels
@@ -73,6 +73,7 @@ def read_news(
         said[APART],
         labels,
         (own.must, own.cannot),
+        read_reviewed(args, args.folder),
     )
     return news, lines
 

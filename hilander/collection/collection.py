@@ -176,10 +176,7 @@ class Collection:
 
     def labels(self) -> IntArray:
         """Id of the cluster of each item, shape (n_items,); in the order of `ids`."""
-        hierarchy = self._stored.hierarchy
-        if hierarchy is None:
-            return np.arange(0)
-        return hierarchy.cluster_ids[hierarchy.labels(-1)]
+        return self._stored.labels()
 
     def members(self, cluster: int) -> npt.NDArray[Any]:
         """Ids of the items of a cluster."""

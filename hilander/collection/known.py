@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hilander.arrays.rows import BoolArray, IntArray
+from hilander.collection.cluster_ids import Reviewed
 from hilander.embeddings.partial_labels import encode_partly
 from hilander.errors import FileFormatError, LabelError
 from hilander.hierarchy.constraints.building import (
@@ -77,6 +78,8 @@ class News:
     review : tuple of (must, cannot) pairs of ids, optional
         Decisions of the review of the collection, in place of those that held so far. They are not
         kept, since a review may change. A decision that contradicts the rest is left out.
+    clusters : Reviewed, optional
+        The clusters as reviewed: their ids go on.
     """
 
     must_link: Sequence[Pair] = ()
@@ -85,6 +88,7 @@ class News:
     apart: Mapping[str, Any] = field(default_factory=dict)
     labels: Mapping[str, Any] = field(default_factory=dict)
     review: tuple[Sequence[Pair], Sequence[Pair]] | None = None
+    clusters: Reviewed | None = None
 
     @property
     def is_nothing(self) -> bool:

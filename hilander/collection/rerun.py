@@ -18,7 +18,7 @@ from hilander.collection.changes import (
     join_tables,
     to_table,
 )
-from hilander.collection.cluster_ids import NEW, match_clusters
+from hilander.collection.cluster_ids import NEW, Reviewed, match_clusters
 from hilander.collection.known import Known
 from hilander.collection.storage import Notes, Stored, read_collection
 from hilander.errors import HiLanderError
@@ -66,6 +66,7 @@ def carry_ids(
     asked: Mapping[str, Any],
     whiten: bool | str,
     graph: tuple[Any, ...] = (),
+    reviewed: Reviewed | None = None,
 ) -> Carried:
     """Give the clusters of a new run the ids of the run in a folder, as `match_clusters` does.
 
@@ -83,6 +84,8 @@ def carry_ids(
         For `Notes`.
     graph : (neighbours, linkage), each of shape (n_points, k), optional
         For the reasons of changes.
+    reviewed : Reviewed, optional
+        The clusters of the former run as its review leaves them.
     """
     names = np.arange(hierarchy.n_points) if ids is None else np.asarray(ids)
     names = names.astype(str) if names.dtype.kind == "O" else names
@@ -93,9 +96,12 @@ def carry_ids(
         return Carried(hierarchy, notes, to_table([]))
     place = {name: row for row, name in enumerate(former.ids.tolist())}
     rows = np.array([place.get(name, -1) for name in names.tolist()], dtype=np.int64)
-    old = former.hierarchy.cluster_ids[former.hierarchy.labels(-1)]
-    before = np.where(rows >= 0, old[rows], NEW)
-    match = match_clusters(before, labels, former.notes.next_cluster)
+    old, next_id = former.labels(), former.notes.next_cluster
+    corrected = old
+    if reviewed is not None:
+        corrected, next_id = reviewed.correct(former.ids, old), max(next_id, reviewed.next_id)
+    before, goes_on = (np.where(rows >= 0, one[rows], NEW) for one in (old, corrected))
+    match = match_clusters(goes_on, labels, next_id, before)
     gone = np.ones(len(old), dtype=bool)
     gone[rows[rows >= 0]] = False
     moved = Transition(names, before, match.ids[labels], match, former.ids[gone], old[gone])

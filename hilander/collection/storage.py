@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hilander.arrays.rows import IntArray
 from hilander.collection.changes import CHANGES_FILE, COLUMNS, Table, to_table, write_changes
 from hilander.collection.known import Known
 from hilander.errors import FileFormatError
@@ -88,6 +89,11 @@ class Stored:
     def folder(self) -> Path:
         """The run folder."""
         return self.files.folder
+
+    def labels(self) -> IntArray:
+        """Id of the cluster of each item, shape (n_points,)."""
+        hierarchy = self.hierarchy
+        return np.arange(0) if hierarchy is None else hierarchy.cluster_ids[hierarchy.labels(-1)]
 
     def load_model(self) -> HiLander:
         """The model of the collection."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hilander.arrays.rows import BoolArray
+from hilander.arrays.rows import BoolArray, IntArray
 from hilander.collection.changes import (
     Transition,
     count_changes,
@@ -144,28 +144,17 @@ def update_collection(
     """
     start = time.perf_counter()
     items = _collect_items(stored, drop, remove)
-    known, constraints, conflicts = _hold_known(stored, items, news or News())
+    news = news or News()
+    known, constraints, conflicts = _hold_known(stored, items, news)
     whole, reason = _must_rerun(stored, len(items.ids), rerun)
     run = _cluster_whole if whole else _revise
     clustered = run(stored, model, items, constraints)
     clustered_at = time.perf_counter()
 
-    n_points, n_added = len(items.ids), len(items.added)
-    before = np.full(n_points, NEW)
-    if stored.hierarchy is not None:
-        ids_before = stored.hierarchy.cluster_ids[stored.hierarchy.labels(-1)]
-        before[: n_points - n_added] = ids_before[items.kept]
-    else:
-        ids_before = np.arange(0)
-    labels = clustered.levels.labels(-1)
-    match = match_clusters(before, labels, stored.notes.next_cluster)
-    hierarchy = Hierarchy(clustered.levels.levels, cluster_ids=match.ids)
+    n_added, lists = len(items.added), clustered.lists
+    moved = _match_ids(stored, items, clustered.levels.labels(-1), news)
+    hierarchy = Hierarchy(clustered.levels.levels, cluster_ids=moved.match.ids)
     hierarchy.constraints = constraints
-    moved = Transition(
-        items.ids, before, match.ids[labels], match, stored.ids[~items.kept],
-        ids_before[~items.kept],
-    )  # fmt: skip
-    lists = clustered.lists
     graph = (None, None) if lists is None else (lists.neighbours, lists.linkage)
     number = stored.notes.n_updates + 1
     is_first = stored.hierarchy is None
@@ -176,7 +165,7 @@ def update_collection(
         n_added, int((~items.kept).sum()), clustered.n_rescored, clustered.n_decoded, whole,
         reason, count_changes(changes), seconds, conflicts,
     )  # fmt: skip
-    notes = stored.notes.count_up(match.next_id, items.next_row)
+    notes = stored.notes.count_up(moved.match.next_id, items.next_row)
     extras = carry_extras(stored, items.kept, n_added, clustered.features, items.columns)
     history = join_tables(stored.read_changes(), changes)
     with folder_writer(stored.folder, RUN_KIND) as inside:
@@ -186,6 +175,20 @@ def update_collection(
         write_json(inside / DETAILS_FILE, _describe(stored, snapshot, items, done))
     seconds["write"] = round(time.perf_counter() - clustered_at, 4)
     return done
+
+
+def _match_ids(stored: Stored, items: _Items, labels: IntArray, news: News) -> Transition:
+    """Give the new clusters their ids, shape (n_items,) each before and after."""
+    here, next_id = stored.labels(), stored.notes.next_cluster
+    reviewed = here
+    if news.clusters is not None:
+        reviewed = news.clusters.correct(stored.ids, here)
+        next_id = max(next_id, news.clusters.next_id)
+    new = np.full(len(items.added), NEW)
+    before, former = (np.concatenate([one[items.kept], new]) for one in (here, reviewed))
+    match = match_clusters(former, labels, next_id, before)
+    gone = ~items.kept
+    return Transition(items.ids, before, match.ids[labels], match, stored.ids[gone], here[gone])
 
 
 def _collect_items(stored: Stored, drop: Drop | None, remove: npt.NDArray[Any] | None) -> _Items:

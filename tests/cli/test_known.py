@@ -112,6 +112,26 @@ def test_a_run_over_a_reviewed_one_keeps_what_was_decided(files, tmp_path, capsy
     np.testing.assert_array_equal(Hierarchy.load(other).labels(), labels)
 
 
+def test_a_cluster_that_a_review_made_keeps_its_number(files, tmp_path, capsys):
+    folder, _, _ = files
+    split_file(folder, tmp_path, 100)
+    run = tmp_path / "run"
+    command = ["cluster", str(tmp_path / "old.parquet"), "-o", str(run)]
+    assert main(command) == 0
+    labels = Hierarchy.load(run).labels()
+    group, n_clusters = int(np.bincount(labels).argmax()), int(labels.max()) + 1
+    members = np.flatnonzero(labels == group)
+    parted, stays = members[:1].tolist(), members[1:]
+    pairs = [[parted[0], int(row)] for row in stays]
+    review(run, [("split", {"group": group, "parts": [parted], "cannot": pairs})])
+    for again in (["update", str(run), str(tmp_path / "new.parquet")], command):
+        assert main(again) == 0
+        found = Hierarchy.load(run)
+        found = found.cluster_ids[found.labels()]
+        assert found[parted].tolist() == [n_clusters]
+        assert (found[stays] == group).all()
+
+
 def test_decisions_that_were_undone_are_not_held(files, tmp_path, capsys):
     folder, _, free = files
     a, b, _ = against(free)

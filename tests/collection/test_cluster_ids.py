@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hilander.collection.cluster_ids import match_clusters
+from hilander.collection.cluster_ids import Reviewed, match_clusters
 
 
 def ids_of(former, labels, next_id=100):
@@ -45,6 +45,31 @@ def test_a_cluster_of_new_items_gets_a_number_that_was_never_used():
     match, ids = ids_of([3, 3, -1, -1], [0, 0, 1, 1], 50)
     assert ids == [3, 3, 50, 50]
     assert len(match.split) == 0
+
+
+def test_what_a_review_parted_keeps_the_ids_of_the_review_and_is_recorded_as_a_split():
+    before, reviewed, labels = [5, 5, 5, 5, 5, 7], [5, 5, 900, 900, 900, 7], [0, 0, 1, 1, 1, 2]
+    match = match_clusters(*map(np.array, (reviewed, labels)), 901, np.array(before))
+    assert match.ids[labels].tolist() == reviewed
+    assert match.split.tolist() == [[5, 900]]
+    assert len(match.merged) == 0
+    assert match.next_id == 901
+
+
+def test_what_a_review_joined_is_recorded_as_merged():
+    before, reviewed, labels = [5, 5, 5, 7, 7], [5, 5, 5, 5, 5], [0, 0, 0, 0, 0]
+    match = match_clusters(*map(np.array, (reviewed, labels)), 8, np.array(before))
+    assert match.ids.tolist() == [5]
+    assert match.merged.tolist() == [[5, 7]]
+
+
+def test_a_review_of_other_clusters_counts_for_nothing():
+    ids, before, after = np.array(["a", "b", "c"]), np.array([3, 3, 4]), np.array([3, 9, 4])
+    reviewed = Reviewed(ids.tolist(), before, after, 10)
+    assert reviewed.correct(ids, before) is after
+    assert reviewed.correct(ids[::-1], before) is before
+    other = np.array([3, 3, 3])
+    assert reviewed.correct(ids, other) is other
 
 
 def test_ids_are_unique_whatever_happens():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hilander.collection.cluster_ids import Reviewed
 from hilander.errors import MissingFileError
 from hilander.explorer.review_log.state import ReviewState, resolve_undos
 from hilander.explorer.review_log.store import REVIEW_FILE, ReviewStore, state_folder
@@ -25,11 +26,14 @@ class ReviewKnowledge:
     groups : dict of str to int
         For each item of a cluster that a decision concerns, the number of its corrected cluster.
         Clusters marked as junk are left out.
+    clusters : Reviewed, optional
+        All clusters as reviewed; None without a review.
     """
 
     must: list[Pair] = field(default_factory=list)
     cannot: list[Pair] = field(default_factory=list)
     groups: dict[str, int] = field(default_factory=dict)
+    clusters: Reviewed | None = None
 
     @property
     def n_pairs(self) -> int:
@@ -79,6 +83,7 @@ def read_review(run: Path) -> ReviewKnowledge:
         [(ids[a], ids[b]) for a, b in must],
         [(ids[a], ids[b]) for a, b in cannot],
         _find_groups(state, ids),
+        Reviewed(ids, base.labels, state.labels, state.next_group),
     )
 
 
