@@ -112,7 +112,7 @@ def test_a_run_over_a_reviewed_one_keeps_what_was_decided(files, tmp_path, capsy
     np.testing.assert_array_equal(Hierarchy.load(other).labels(), labels)
 
 
-def test_a_cluster_that_a_review_made_keeps_its_number(files, tmp_path, capsys):
+def test_clusters_that_a_review_made_keep_their_numbers(files, tmp_path, capsys):
     folder, _, _ = files
     split_file(folder, tmp_path, 100)
     run = tmp_path / "run"
@@ -121,14 +121,15 @@ def test_a_cluster_that_a_review_made_keeps_its_number(files, tmp_path, capsys):
     labels = Hierarchy.load(run).labels()
     group, n_clusters = int(np.bincount(labels).argmax()), int(labels.max()) + 1
     members = np.flatnonzero(labels == group)
-    parted, stays = members[:1].tolist(), members[1:]
-    pairs = [[parted[0], int(row)] for row in stays]
-    review(run, [("split", {"group": group, "parts": [parted], "cannot": pairs})])
+    parted, stays = members[1::-1].tolist(), members[2:]
+    pairs = [[one, int(row)] for one in parted for row in stays] + [parted]
+    parts = [[one] for one in parted]
+    review(run, [("split", {"group": group, "parts": parts, "cannot": pairs})])
     for again in (["update", str(run), str(tmp_path / "new.parquet")], command):
         assert main(again) == 0
         found = Hierarchy.load(run)
         found = found.cluster_ids[found.labels()]
-        assert found[parted].tolist() == [n_clusters]
+        assert found[parted].tolist() == [n_clusters, n_clusters + 1]
         assert (found[stays] == group).all()
 
 
