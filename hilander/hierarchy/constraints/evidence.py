@@ -2,7 +2,7 @@
 
 An edge between nodes that must be apart gets linkage 0. A node x is of one identity with at most
 one of two nodes that must be apart. So of its edges to them, of odds ``o_j = p_j / (1 - p_j)``, the
-more probable one lowers the other:
+more probable one lowers the other, unless x is known to be apart from it:
 ``odds(x ~ j) = o_j / (1 + sum of the higher odds of nodes apart from j)``.
 
 Must-links are not evidence for single edges, but for clusters: see
@@ -41,7 +41,9 @@ def condition_scores(graph: KnnGraph, scores: EdgeScores, constraints: Constrain
     """
     rows = np.repeat(np.arange(graph.n_nodes), graph.k)
     ends = graph.neighbours.ravel()
+    apart = constraints.are_apart(rows, ends)
     given = logit_of(scores.linkage.ravel()).astype(np.float64)
+    given[apart] = -np.inf  # certain: no rival of anything
     sides = _Sides(
         np.concatenate([rows, ends]), np.concatenate([ends, rows]), np.tile(np.arange(len(rows)), 2)
     )
@@ -49,7 +51,7 @@ def condition_scores(graph: KnnGraph, scores: EdgeScores, constraints: Constrain
     linkage = scores.linkage.ravel().copy()
     lowered = reduction > 0
     linkage[lowered] = 1 / (1 + np.exp(reduction[lowered] - given[lowered]))
-    linkage[constraints.are_apart(rows, ends)] = 0
+    linkage[apart] = 0
     conditioned = linkage.reshape(graph.neighbours.shape)
     moved = (conditioned != scores.linkage).any(axis=1)
     density = np.where(moved, edge_density(graph.affinity, conditioned), scores.density)
