@@ -37,6 +37,11 @@ def test_the_less_probable_of_two_rivals_is_lowered(scored):
     np.testing.assert_allclose(found.linkage[0, 1], expected / (1 + expected), rtol=1e-5)
 
 
+def test_a_point_that_is_known_to_be_apart_is_no_rival(scored):
+    found = condition(scored, cannot_link=[(1, 2), (0, 1)])
+    assert found.linkage[0].tolist() == [0, scored[1].linkage[0, 1]]
+
+
 def test_rivals_of_an_apart_column_and_of_known_labels_count_alike(scored):
     by_pair = condition(scored, cannot_link=[(1, 2)])
     by_column = condition(scored, apart=[[-1, 0, 0, -1, -1]])
