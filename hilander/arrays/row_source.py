@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from hilander.arrays.rows import FloatArray, IntArray
+from hilander.arrays.rows import FloatArray, IntArray, is_remote
 from hilander.errors import GraphError
 
 Index32 = npt.NDArray[np.int32]
+
+
+class RowTaker(Protocol):
+    """Rows that are gathered by their numbers."""
+
+    def take(self, rows: npt.NDArray[Any]) -> FloatArray:
+        """The rows of these numbers, shape (n, dim), as float32."""
+
+
+def open_rows(features: npt.NDArray[Any]) -> RowTaker:
+    """Gather rows of an array, or of rows that other processes hold."""
+    if is_remote(features):
+        held: Any = features
+        return held  # type: ignore[no-any-return]
+    return RowSource(features)
 
 
 @dataclass(frozen=True, eq=False)

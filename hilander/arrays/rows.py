@@ -2,7 +2,7 @@
 
 import contextlib
 import mmap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,38 @@ def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
     step = max(1, _BLOCK_VALUES // max(1, n_columns))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def map_row_blocks(
+    function: Callable[[npt.NDArray[Any]], Any], X: npt.NDArray[Any], n_columns: int
+) -> Iterator[tuple[slice, Any]]:
+    """Apply a function to the rows of a large array, block by block and in order.
+
+    Parameters
+    ----------
+    function : callable
+        Of a module, or a partial of one. It gets the rows as they are stored.
+    X : ndarray of shape (n_rows, dim), also a mapped file, or rows that other processes hold
+        The latter apply the function where the rows are; the blocks are their own then.
+    n_columns : int
+        Numbers of a row that a block has to hold.
+
+    Yields
+    ------
+    rows : slice
+    result : what the function gave
+    """
+    if is_remote(X):
+        yield from X.map_blocks(function)  # type: ignore[attr-defined]
+        return
+    for rows in row_blocks(len(X), n_columns):
+        yield rows, function(X[rows])
+        drop_pages(X)
+
+
+def is_remote(X: Any) -> bool:
+    """Whether the rows are held by other processes, see `hilander.sharded`."""
+    return hasattr(X, "map_blocks")
 
 
 def read_rows(X: npt.NDArray[Any], rows: slice) -> FloatArray:

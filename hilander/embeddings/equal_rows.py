@@ -26,12 +26,20 @@ all rows, as published.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hilander.arrays.rows import BoolArray, FloatArray, IntArray, row_blocks
+from hilander.arrays.rows import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    is_remote,
+    map_row_blocks,
+    row_blocks,
+)
 
 FEWEST_DISTINCT = 30  # rows; with fewer distinct rows, all rows are kept
 _LEAST_REPEATED = 0.005  # share of the rows; fewer repeated rows do no harm
@@ -127,6 +135,8 @@ def merge_equal_rows(
     equal = _find_many(points)
     if equal is None or len(equal.first) * points[:1].nbytes > most_bytes:
         return points, None
+    if is_remote(points):
+        return points.select(equal.first), equal  # type: ignore[attr-defined]
     return points[equal.first], equal
 
 
@@ -231,13 +241,20 @@ def _find_many(points: npt.NDArray[Any]) -> EqualRows | None:
 def _hash_rows(features: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     """A 64-bit number for each row, the same for equal rows."""
     rng = np.random.default_rng(0)
-    factors = rng.integers(2**63, size=features.shape[1], dtype=np.uint64) * np.uint64(2)
-    factors += np.uint64(1)
+    drawn = rng.integers(2**63, size=features.shape[1], dtype=np.uint64)
+    factors: Any = drawn * np.uint64(2) + np.uint64(1)
     codes = np.empty(len(features), dtype=np.uint64)
-    bits = _BITS.get(features.dtype.itemsize)
-    for rows in row_blocks(len(features), 16 * features.shape[1]):  # 64-bit numbers take more room
-        block = np.ascontiguousarray(features[rows]) + features.dtype.type(0)  # -0.0 becomes 0.0
-        if bits is None:  # 8-bit numbers, booleans and long doubles
-            block = block.astype(np.float64)
-        codes[rows] = block.view(bits or np.uint64).astype(np.uint64) @ factors
+    code = partial(_hash_block, factors=factors)
+    # 64-bit numbers take more room
+    for rows, found in map_row_blocks(code, features, 16 * features.shape[1]):
+        codes[rows] = found
     return codes
+
+
+def _hash_block(block: npt.NDArray[Any], factors: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The numbers of the rows of a block."""
+    block = np.ascontiguousarray(block) + block.dtype.type(0)  # -0.0 becomes 0.0
+    bits = _BITS.get(block.dtype.itemsize)
+    if bits is None:  # 8-bit numbers, booleans and long doubles
+        block = block.astype(np.float64)
+    return block.view(bits or np.uint64).astype(np.uint64) @ factors

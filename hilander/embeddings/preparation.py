@@ -33,6 +33,7 @@ from hilander.arrays.rows import (
     IntArray,
     drop_pages,
     exact_unit_rows,
+    map_row_blocks,
     read_rows,
     row_blocks,
 )
@@ -243,8 +244,8 @@ def learn_preparation(
     if not centre:
         return Preparation(None)
     total = np.zeros(X.shape[1])
-    for rows in row_blocks(*X.shape):
-        total += exact_unit_rows(read_rows(X, rows)).sum(axis=0)
+    for _, part in map_row_blocks(sum_unit_rows, X, X.shape[1]):
+        total += part
     return Preparation((total / len(X)).astype(np.float32))
 
 
@@ -286,10 +287,13 @@ def measure_cone(X: FloatArray, labels: IntArray | None = None) -> Cone:
     codes = np.arange(0) if labels is None else encode_labels(labels, n)[0]
     sums = np.zeros((int(codes.max(initial=-1)) + 1, X.shape[1]))
     total = np.zeros(X.shape[1])
-    for rows in row_blocks(*X.shape):
-        block = exact_unit_rows(read_rows(X, rows))
-        total += block.sum(axis=0)
-        if labels is not None:
+    if labels is None:
+        for _, part in map_row_blocks(sum_unit_rows, X, X.shape[1]):
+            total += part
+    else:
+        for rows in row_blocks(*X.shape):
+            block = exact_unit_rows(read_rows(X, rows))
+            total += block.sum(axis=0)
             order = np.argsort(codes[rows], kind="stable")
             present, starts = np.unique(codes[rows][order], return_index=True)
             sums[present] += np.add.reduceat(block[order], starts, axis=0)
@@ -299,6 +303,12 @@ def measure_cone(X: FloatArray, labels: IntArray | None = None) -> Cone:
     n_pairs = n * n - same_pairs
     shared = (squared - same_sum) / n_pairs if n_pairs else 0.0
     return Cone(min(1.0, max(-1.0, shared)), squared / (n * n))
+
+
+def sum_unit_rows(block: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Sum of rows after each has unit length, shape (dim,)."""
+    total: npt.NDArray[np.float64] = exact_unit_rows(np.asarray(block, np.float32)).sum(axis=0)
+    return total
 
 
 def check_varied(X: FloatArray) -> None:
@@ -343,14 +353,16 @@ def refuse_zero_rows(X: npt.NDArray[Any]) -> None:
     X : ndarray of shape (n_samples, n_features), of any number type, also a mapped file
     """
     count, first = 0, -1
-    for rows in row_blocks(*X.shape):
-        zero = np.flatnonzero(~read_rows(X, rows).any(axis=1))
+    for rows, zero in map_row_blocks(_find_zero_rows, X, X.shape[1]):
         if len(zero) and not count:
             first = rows.start + int(zero[0])
         count += len(zero)
-        drop_pages(X)
     if count:
         raise EmbeddingError(
             f"row {first} is all zeros ({count} such rows), expected a direction; "
             "drop those rows or embed them again"
         )
+
+
+def _find_zero_rows(block: npt.NDArray[Any]) -> IntArray:
+    return np.flatnonzero(~np.asarray(block, dtype=np.float32).any(axis=1))

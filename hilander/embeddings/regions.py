@@ -6,6 +6,7 @@ identities in it.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,8 @@ import numpy.typing as npt
 from hilander.arrays.rows import (
     FloatArray,
     IntArray,
-    drop_pages,
     exact_unit_rows,
-    read_rows,
-    row_blocks,
+    map_row_blocks,
 )
 from hilander.engines.threads import open_workers
 
@@ -47,16 +46,23 @@ def take_regions(
     nearest = np.zeros((n_regions, 0), dtype=np.int64)
     cosine = np.zeros((n_regions, 0), dtype=np.float32)
     with open_workers(alone=True):  # one thread for each product: the same digits everywhere
-        for rows in row_blocks(len(points), max(points.shape[1], n_regions)):
-            found = anchors @ _unit(read_rows(points, rows)).T
-            drop_pages(points)
-            best = _find_best(found, size)
-            cosine = np.concatenate([cosine, np.take_along_axis(found, best, axis=1)], axis=1)
-            nearest = np.concatenate([nearest, best + rows.start], axis=1)
+        compare = partial(_compare_block, anchors=anchors, size=size)
+        for rows, found in map_row_blocks(compare, points, max(points.shape[1], n_regions)):
+            cosine = np.concatenate([cosine, found[0]], axis=1)
+            nearest = np.concatenate([nearest, found[1] + rows.start], axis=1)
             best = _find_best(cosine, size)
             cosine = np.take_along_axis(cosine, best, axis=1)
             nearest = np.take_along_axis(nearest, best, axis=1)
     return np.unique(nearest)
+
+
+def _compare_block(
+    block: npt.NDArray[Any], anchors: FloatArray, size: int
+) -> tuple[FloatArray, IntArray]:
+    """The rows of a block that are most similar to each anchor: cosines and places."""
+    found = anchors @ _unit(np.asarray(block, dtype=np.float32)).T
+    best = _find_best(found, size)
+    return np.take_along_axis(found, best, axis=1), best
 
 
 def _unit(rows: FloatArray) -> FloatArray:

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from hilander.arrays.reordered import reorder_rows
+from hilander.arrays.rows import FloatArray, IntArray
 from hilander.embeddings.equal_rows import EqualRows
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.nodes import start_nodes
@@ -51,7 +54,7 @@ def _restore_points(step: LevelStep, equal: EqualRows) -> LevelStep:
     joined = None if step.joined is None else _restore_joined(step.joined, equal)
     return replace(
         step,
-        nodes=start_nodes(step.nodes.identity[group]),
+        nodes=start_nodes(_repeat_rows(step.nodes.identity, group)),
         graph=KnnGraph(neighbours, affinity, step.graph.search),
         scores=EdgeScores(linkage, step.scores.density[group]),
         parents=_restore_parents(step.parents, equal),
@@ -59,6 +62,14 @@ def _restore_points(step: LevelStep, equal: EqualRows) -> LevelStep:
         peaks=first[step.peaks],
         joined=joined,
     )
+
+
+def _repeat_rows(features: FloatArray, group: IntArray) -> FloatArray:
+    """Rows of all points; those that other processes hold are gathered when they are read."""
+    held: Any = features
+    if isinstance(held, np.ndarray):
+        return features[group]
+    return reorder_rows(features, group)
 
 
 def _restore_parents(parents: Parents, equal: EqualRows) -> Parents:

@@ -15,6 +15,7 @@ from hilander.arrays.rows import FloatArray, IntArray
 from hilander.errors import LevelError
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.linked_pairs import LinkedPairs
+from hilander.graph.links import Links
 from hilander.graph.nodes import Nodes, start_nodes
 from hilander.graph.same_identity import estimate_by_links
 from hilander.graph.scores import EdgeScores
@@ -33,6 +34,7 @@ from hilander.knn.search import build_knn_graph, check_k
 from hilander.knn.search_progress import SearchProgress
 
 Search = Callable[..., KnnGraph]
+Pool = Callable[["LevelStep", Rules], Nodes]
 # Recall of the search above the first level. Clusters are mostly of different identities, so their
 # exact neighbours matter less; fragments of one identity are near each other and are found.
 UPPER_RECALL = 0.8
@@ -79,6 +81,7 @@ def walk_levels(
     *,
     graph: KnnGraph | None = None,
     search: Search | None = None,
+    pool: Pool | None = None,
     work: Work | None = None,
     max_levels: int = MOST_LEVELS,
     constraints: Constraints | None = None,
@@ -95,6 +98,8 @@ def walk_levels(
         The first level's graph, if it is known already.
     search : callable (features, k, **how) -> KnnGraph, optional
         In place of `build_knn_graph`; it takes the same options.
+    pool : callable (step, rules) -> Nodes, optional
+        In place of `pool_level`.
     work : Work, optional
         Records what each stage took, and may return stages that an earlier run has done.
     max_levels : int
@@ -117,6 +122,7 @@ def walk_levels(
         rules,
         graph=graph,
         search=search,
+        pool=pool,
         work=work,
         levels=range(max_levels),
         held=HeldConstraints.of_points(constraints),
@@ -132,6 +138,7 @@ def walk_nodes(
     *,
     graph: KnnGraph | None = None,
     search: Search | None = None,
+    pool: Pool | None = None,
     work: Work | None = None,
     levels: range = range(1, MOST_LEVELS),
     held: HeldConstraints | None = None,
@@ -141,7 +148,7 @@ def walk_nodes(
     Parameters
     ----------
     nodes : Nodes
-    score, rules, graph, search, work
+    score, rules, graph, search, pool, work
         As for `walk_levels`.
     levels : range
         Numbers of the levels to build; 0 is that of points.
@@ -152,7 +159,7 @@ def walk_nodes(
     ------
     step : LevelStep
     """
-    search, work = search or build_knn_graph, work or Work()
+    search, pool, work = search or build_knn_graph, pool or pool_level, work or Work()
     added_before: int | None = None
     for level in levels:
         if graph is None:
@@ -180,7 +187,7 @@ def walk_nodes(
             return
         if level and hardly_merged(added_before, len(labels)) and not rules.as_released:
             return
-        nodes = work.do("pool", level, _merge, step, rules)
+        nodes = work.do("pool", level, pool, step, rules)
         held = None if held is None else held.merge(labels, len(peaks), joined)
         # A level takes gigabytes at a million points; free it before the next search.
         graph = None
@@ -209,11 +216,16 @@ def _search(search: Search, nodes: Nodes, k: int, rules: Rules, how: dict[str, A
     return search(_search_features(nodes, rules), k, **how)
 
 
-def _merge(step: LevelStep, rules: Rules) -> Nodes:
-    links = None
-    if rules.keep_links:
-        links = link_trees(step.nodes, step.graph, step.scores, step.labels, len(step.peaks))
-    return merge_nodes(step.nodes, step.labels, step.peaks, links)
+def pool_level(step: LevelStep, rules: Rules) -> Nodes:
+    """The nodes of the next level: one for each tree."""
+    return merge_nodes(step.nodes, step.labels, step.peaks, link_level(step, rules))
+
+
+def link_level(step: LevelStep, rules: Rules) -> Links | None:
+    """The links of the trees of a level; None if the rules do not keep them."""
+    if not rules.keep_links:
+        return None
+    return link_trees(step.nodes, step.graph, step.scores, step.labels, len(step.peaks))
 
 
 def decode_level(

@@ -44,61 +44,142 @@ def insert(value: FloatArray, column: npt.NDArray[Any], cosine: Any, number: Any
 
 @compiled
 def compare_rows(
-    features: FloatArray,
-    number: IntArray,
-    left: npt.NDArray[Any],
-    right: npt.NDArray[Any],
+    left: tuple[FloatArray, IntArray, FloatArray, IntArray],
+    left_rows: npt.NDArray[Any],
+    right: tuple[FloatArray, IntArray, FloatArray, IntArray],
+    right_rows: npt.NDArray[Any],
     is_same: bool,
-    value: FloatArray,
-    column: IntArray,
 ) -> None:
-    """Compare each row of the left with each of the right, for the lists of both.
+    """Compare some rows of a table with some of another, for the lists of both.
 
     Parameters
     ----------
-    features : ndarray of shape (n_rows, dim)
-        Unit rows.
-    number : ndarray of shape (n_rows,)
-        Under which a row is listed.
-    left, right : ndarray of row numbers
-        No row is in both, unless they are the same rows.
+    left, right : (features, number, value, column)
+        Unit rows of shape (n_rows, dim); the number under which each is listed, (n_rows,); and the
+        lists, (n_rows, count), float32 and int64.
+    left_rows, right_rows : ndarray of row numbers
+        No row is in both, unless `is_same`.
     is_same : bool
-        Whether left and right are the same rows; then each pair is compared once.
-    value : ndarray of shape (n_rows, count), float32
-    column : ndarray of shape (n_rows, count), int64
-        The lists.
+        Whether both are the same rows of one table; then each pair is compared once.
     """
-    dim, count = features.shape[1], value.shape[1]
+    dim, count = left[0].shape[1], left[2].shape[1]
     x = np.zeros((dim, _COLUMNS), dtype=np.float32)
     packed = np.zeros((1, dim, OUTPUTS), dtype=np.float32)
     bias = np.zeros(OUTPUTS, dtype=np.float32)
     y = np.zeros((OUTPUTS, _COLUMNS), dtype=np.float32)
     floor = np.zeros(_COLUMNS, dtype=np.float32)
-    for start in range(0, len(right), _COLUMNS):
-        n_columns = min(_COLUMNS, len(right) - start)
+    for start in range(0, len(right_rows), _COLUMNS):
+        n_columns = min(_COLUMNS, len(right_rows) - start)
         for at in range(n_columns):
-            row = features[right[start + at]]
-            floor[at] = value[right[start + at], count - 1]
+            row = right[0][right_rows[start + at]]
+            floor[at] = right[2][right_rows[start + at], count - 1]
             for feature in range(dim):
                 x[feature, at] = row[feature]
-        last = min(len(left), start + n_columns) if is_same else len(left)
+        last = min(len(left_rows), start + n_columns) if is_same else len(left_rows)
         for first in range(0, last, OUTPUTS):
             n_rows = min(OUTPUTS, last - first)
             for at in range(n_rows):
-                row = features[left[first + at]]
+                row = left[0][left_rows[first + at]]
                 for feature in range(dim):
                     packed[0, feature, at] = row[feature]
             multiply(x, packed, bias, y)
             for at in range(n_rows):
-                i = left[first + at]
+                i = left_rows[first + at]
                 begin = max(0, first + at + 1 - start) if is_same else 0
-                least = value[i, count - 1]
+                least = left[2][i, count - 1]
                 for place in range(begin, n_columns):
                     cosine = y[at, place]
                     if cosine >= least:
-                        insert(value[i], column[i], cosine, number[right[start + place]])
-                        least = value[i, count - 1]
+                        number = right[1][right_rows[start + place]]
+                        insert(left[2][i], left[3][i], cosine, number)
+                        least = left[2][i, count - 1]
                     if cosine >= floor[place]:
-                        j = right[start + place]
-                        insert(value[j], column[j], cosine, number[i])
-                        floor[place] = value[j, count - 1]
+                        j = right_rows[start + place]
+                        insert(right[2][j], right[3][j], cosine, left[1][i])
+                        floor[place] = right[2][j, count - 1]
+
+
+@compiled
+def merge_lists(
+    value: FloatArray,
+    column: IntArray,
+    exact: FloatArray,
+    rows: npt.NDArray[Any],
+    other_value: FloatArray,
+    other_column: IntArray,
+    other_exact: FloatArray,
+) -> None:
+    """Merge further lists of some rows into their lists.
+
+    Parameters
+    ----------
+    value, column, exact : ndarray of shape (n_rows, count)
+        The lists; `exact` goes along with each entry.
+    rows : ndarray of shape (n_others,)
+        The row that each of the other lists is of.
+    other_value, other_column, other_exact : ndarray of shape (n_others, count)
+    """
+    count = value.shape[1]
+    for other in range(len(rows)):
+        row = rows[other]
+        for entry in range(count):
+            cosine, number = other_value[other, entry], other_column[other, entry]
+            if number < 0:
+                break
+            at = count
+            while at > 0 and (
+                cosine > value[row, at - 1]
+                or (cosine == value[row, at - 1] and number < column[row, at - 1])
+            ):
+                at -= 1
+            is_listed = at > 0 and value[row, at - 1] == cosine and column[row, at - 1] == number
+            if at == count:
+                break
+            if is_listed:
+                continue
+            for place in range(count - 1, at, -1):
+                value[row, place], column[row, place] = (
+                    value[row, place - 1],
+                    column[row, place - 1],
+                )
+                exact[row, place] = exact[row, place - 1]
+            value[row, at], column[row, at] = cosine, number
+            exact[row, at] = other_exact[other, entry]
+
+
+@compiled
+def compare_known(
+    left: tuple[FloatArray, IntArray, FloatArray, IntArray], rows: FloatArray, first: int
+) -> None:
+    """Compare all rows of a table with consecutive rows, for the lists of the table alone.
+
+    Parameters
+    ----------
+    left : (features, number, value, column)
+        As for `compare_rows`.
+    rows : ndarray of shape (n_rows, dim)
+    first : int
+        Number of the first of them. A row is not compared with itself.
+    """
+    dim, count = rows.shape[1], left[2].shape[1]
+    x = np.zeros((dim, _COLUMNS), dtype=np.float32)
+    packed = np.zeros((1, dim, OUTPUTS), dtype=np.float32)
+    bias = np.zeros(OUTPUTS, dtype=np.float32)
+    y = np.zeros((OUTPUTS, _COLUMNS), dtype=np.float32)
+    for start in range(0, len(rows), _COLUMNS):
+        n_columns = min(_COLUMNS, len(rows) - start)
+        for at in range(n_columns):
+            for feature in range(dim):
+                x[feature, at] = rows[start + at, feature]
+        for begin in range(0, len(left[1]), OUTPUTS):
+            n_rows = min(OUTPUTS, len(left[1]) - begin)
+            for at in range(n_rows):
+                for feature in range(dim):
+                    packed[0, feature, at] = left[0][begin + at, feature]
+            multiply(x, packed, bias, y)
+            for at in range(n_rows):
+                i = begin + at
+                for place in range(n_columns):
+                    number = first + start + place
+                    if y[at, place] >= left[2][i, count - 1] and number != left[1][i]:
+                        insert(left[2][i], left[3][i], y[at, place], number)

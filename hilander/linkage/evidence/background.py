@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hilander.arrays.row_source import RowSource
-from hilander.arrays.rows import FloatArray, IntArray, read_rows, row_blocks, sort_by_group
+from hilander.arrays.row_source import open_rows
+from hilander.arrays.rows import FloatArray, IntArray, is_remote, map_row_blocks, sort_by_group
 from hilander.embeddings.dominant_identity import (
     DominantIdentity,
     find_dominant_identity,
@@ -100,7 +102,7 @@ def _typical_cosine(features: FloatArray, dominant: DominantIdentity | None, see
 
 def _cosines(features: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
     """Cosine of each pair of rows, shape (n_pairs,)."""
-    source = RowSource(features)
+    source = open_rows(features)
     blocks = (slice(at, at + _ROW_BLOCK) for at in range(0, len(left), _ROW_BLOCK))
     return np.concatenate(
         [np.einsum("id,id->i", source.take(left[b]), source.take(right[b])) for b in blocks]
@@ -109,11 +111,22 @@ def _cosines(features: FloatArray, left: IntArray, right: IntArray) -> FloatArra
 
 def _cosine_to_mean(features: FloatArray) -> npt.NDArray[np.float64]:
     """Dot product of every row with the mean row, shape (n_points,)."""
-    blocks = list(row_blocks(*features.shape))
-    total = np.zeros(features.shape[1])
-    for rows in blocks:
-        total += read_rows(features, rows).sum(axis=0, dtype=np.float64)
-    mean = total / len(features)
-    return np.concatenate(
-        [np.einsum("id,d->i", read_rows(features, rows), mean) for rows in blocks]
-    )
+    if is_remote(features):
+        total = features.total  # type: ignore[attr-defined]
+    else:
+        total = np.zeros(features.shape[1])
+        for _, part in map_row_blocks(_sum_rows, features, features.shape[1]):
+            total += part
+    along = partial(_dot_rows, vector=total / len(features))
+    found = [part for _, part in map_row_blocks(along, features, features.shape[1])]
+    return np.concatenate(found)
+
+
+def _sum_rows(block: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    total: npt.NDArray[np.float64] = np.asarray(block, np.float32).sum(axis=0, dtype=np.float64)
+    return total
+
+
+def _dot_rows(block: npt.NDArray[Any], vector: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    product: npt.NDArray[np.float64] = np.einsum("id,d->i", np.asarray(block, np.float32), vector)
+    return product

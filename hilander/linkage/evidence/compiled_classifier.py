@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from torch import Tensor
 
 from hilander.arrays.rows import FloatArray
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Layer = tuple[FloatArray, FloatArray]
 

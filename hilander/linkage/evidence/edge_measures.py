@@ -41,7 +41,7 @@ class EdgeMeasures:
         self.graph, self.background = graph, background
         self.n_close = min(CLOSE, graph.k)
         self.lists = compare_lists(graph, self.n_close)
-        self.node_affinity = _summarise_affinities(graph, background)  # (4, n_nodes)
+        self.node_affinity = summarise_affinities(graph.affinity, background)  # (4, n_nodes)
         self.to_mean = MeanNeighbourMeasures(graph, nodes.identity, graph.k, background)
         self.to_close_mean = MeanNeighbourMeasures(graph, nodes.identity, self.n_close, background)
 
@@ -77,10 +77,10 @@ class EdgeBlock:
         self.close_to_close = to_close.mean_to_mean[rows]
 
 
-def _summarise_affinities(graph: KnnGraph, background: Background) -> FloatArray:
+def summarise_affinities(affinity: FloatArray, background: Background) -> FloatArray:
     """Mean, best, close and last affinity of each node, rescaled, shape (4, n_nodes)."""
-    affinity = background.rescale(graph.affinity)
-    close = affinity[:, : min(_CLOSE_AFFINITIES, graph.k)].mean(axis=1)
+    affinity = background.rescale(affinity)
+    close = affinity[:, : min(_CLOSE_AFFINITIES, affinity.shape[1])].mean(axis=1)
     return np.stack([affinity.mean(axis=1), affinity.max(axis=1), close, affinity.min(axis=1)])
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from scipy.special import expit, logit
 
 from hilander.arrays.rows import FloatArray
 from hilander.errors import ModelError
@@ -18,12 +17,11 @@ from hilander.graph.links import Links
 from hilander.graph.nodes import Nodes
 from hilander.graph.scores import EdgeScores, edge_density, join_equal_rows
 from hilander.learning.device import choose_device
+from hilander.linkage.evidence.averaging import average_log_odds
 from hilander.linkage.evidence.background import Background, measure_background
+from hilander.linkage.evidence.compiled_classifier import CompiledClassifier
 from hilander.linkage.evidence.edge_features import EdgeFeatures
 from hilander.linkage.evidence.network import EvidenceNetwork
-
-# Lowest probability in an average: networks trained on few identities are overconfident.
-_LEAST = 0.0025
 
 
 class EvidenceScorer:
@@ -85,6 +83,14 @@ class EvidenceScorer:
             ]
         )
 
+    def compiled_ensemble(self) -> list[tuple[float, CompiledClassifier, CompiledClassifier]]:
+        """Weight and classifiers of both stages of each network, for the processor."""
+        found = []
+        for weight, network in self._ensemble:
+            first, second = network.cpu().classifiers()
+            found.append((weight, first.compiled(), second.compiled()))
+        return found
+
     def _score_links(self, graph: KnnGraph, links: Links, nodes: Nodes) -> FloatArray:
         """The estimate for each edge between super-nodes, shape (n_nodes, k); 0 without links."""
         pairs = LinkedPairs.of_links(links, nodes.size)
@@ -102,21 +108,3 @@ class EvidenceScorer:
                 for weight, network in self._ensemble
             ]
         )
-
-
-def average_log_odds(predictions: Sequence[tuple[float, FloatArray]]) -> FloatArray:
-    """Average several predictions by the weighted mean of their log-odds.
-
-    Parameters
-    ----------
-    predictions : sequence of (float, ndarray of shape (n_nodes, k))
-        Weights that add up to 1, and probabilities.
-
-    Returns
-    -------
-    probability : ndarray of shape (n_nodes, k)
-    """
-    if len(predictions) == 1:
-        return predictions[0][1]
-    log_odds = sum(weight * logit(np.clip(one, _LEAST, 1 - _LEAST)) for weight, one in predictions)
-    return np.asarray(expit(log_odds), dtype=np.float32)

@@ -13,7 +13,7 @@ from hilander.graph.edges import logit_of
 from hilander.graph.knn_graph import KnnGraph
 from hilander.linkage.evidence.common_neighbours import CommonLinks, link_both_ways
 
-_TRACE = np.float32(1e-6)  # probability added to every edge, so that a sparse matrix keeps zeros
+TRACE = np.float32(1e-6)  # probability added to every edge, so that a sparse matrix keeps zeros
 
 
 class SecondStageMeasures:
@@ -32,7 +32,7 @@ class SecondStageMeasures:
         self, graph: KnnGraph, probability: FloatArray, rank_back: npt.NDArray[np.uint16]
     ) -> None:
         self.graph, self.probability, self.rank_back = graph, probability, rank_back
-        links = link_both_ways(graph, probability + _TRACE, rank_back)
+        links = link_both_ways(graph, probability + TRACE, rank_back)
         self.common = CommonLinks(links, graph)
         self.degree = probability.sum(axis=1)
         self.best_logit = logit_of(probability.max(axis=1))
@@ -58,7 +58,7 @@ class SecondStageBlock:
         self.logit = logit_of(self.probability)
         is_mutual = place > 0
         at = j * graph.k + np.maximum(place - 1, 0)
-        back = np.take(measures.probability.ravel(), at, mode="clip") + _TRACE
+        back = np.take(measures.probability.ravel(), at, mode="clip") + TRACE
         back = np.where(is_mutual, back, np.float32(0))
         self.higher = np.maximum(self.probability, back)
         self.lower = np.where(is_mutual, np.minimum(self.probability, back), self.probability)

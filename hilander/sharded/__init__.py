@@ -1,0 +1,1 @@
+"""Runs over sets that no process holds: every stage is tasks of an engine."""

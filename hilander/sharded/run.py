@@ -1,0 +1,147 @@
+"""A run over a sharded set: prepare, search, score, decode and pool, on an engine.
+
+The order of the numbers, the cells, the pairs that are compared and every sum depend on the set
+alone. So threads and Ray, any number of workers and any number of partitions give the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hilander.arrays.rows import FloatArray
+from hilander.embeddings.equal_rows import merge_equal_rows
+from hilander.errors import SettingError
+from hilander.graph.knn_graph import KnnGraph
+from hilander.hierarchy.equal_points import restore_equal_points
+from hilander.hierarchy.levels import LevelStep, walk_levels
+from hilander.hierarchy.original_order import restore_original_order
+from hilander.hierarchy.rules import Rules, resolve_rules
+from hilander.hierarchy.work import Work
+from hilander.knn.search import build_knn_graph, check_k
+from hilander.sharded.cells import Cells, plan_run_cells
+from hilander.sharded.dealing import Dealer, Layout, assign_cells, count_parts, lay_out
+from hilander.sharded.parted import PartedRows
+from hilander.sharded.points import ShardedPoints
+from hilander.sharded.pooling import pool_sharded
+from hilander.sharded.prepare import prepare_points
+from hilander.sharded.scorer import ShardedScorer
+from hilander.sharded.search import search_parts
+from hilander.training.inference import RunSettings
+from hilander.training.methods import find_method
+from hilander.training.model import Model
+from hilander.training.set_preparation import resolve_preparation
+
+RECALL = 0.95  # share of the neighbours that the search of a large set has to find
+
+
+@dataclass(frozen=True)
+class ShardedSettings:
+    """How the points are cut up; none of it changes the result.
+
+    Parameters
+    ----------
+    worker_memory : int
+        Memory of a worker, in bytes.
+    n_parts : int, optional
+        Partitions; by default as many as the memory of a worker asks for.
+    """
+
+    worker_memory: int = 4_000_000_000
+    n_parts: int | None = None
+
+
+@dataclass(eq=False)
+class DealtSet:
+    """The points of a run in partitions; dealt when they are first needed.
+
+    Parameters
+    ----------
+    pieces : PartedRows
+        Prepared points in the order of the input.
+    cells : Cells
+    layout : Layout
+    held_cells : list of Held
+    memory : int
+    """
+
+    pieces: PartedRows
+    cells: Cells
+    layout: Layout
+    held_cells: list[Any]
+    memory: int
+    visits: list[list[list[Any]]] = field(default_factory=list)
+
+    def deal(self) -> PartedRows:
+        """The points in partitions, in the order of their numbers."""
+        dealer = Dealer(self.pieces, self.held_cells, self.layout, self.memory)
+        dealt, self.visits = dealer.deal()
+        return dealt
+
+    def search(self, features: FloatArray, k: int, **how: Any) -> KnnGraph:
+        """The graph of the points; that of clusters is searched in this process."""
+        if not isinstance(features, PartedRows):
+            return build_knn_graph(features, k, **how)
+        visits, self.visits = self.visits, []
+        return search_parts(features, visits, self.layout, self.cells, k)
+
+
+def walk_sharded(
+    model: Model,
+    points: ShardedPoints,
+    settings: RunSettings,
+    how: ShardedSettings,
+    work: Work,
+) -> Iterator[LevelStep]:
+    """Cluster a sharded set level by level; the levels of clusters run in this process.
+
+    Parameters
+    ----------
+    model : Model
+        Of the default method.
+    points : ShardedPoints
+    settings : RunSettings
+    how : ShardedSettings
+    work : Work
+        Records the stages, and may store their results.
+    """
+    method = find_method(settings.method)
+    if not method.merges_equal_rows:
+        raise SettingError(
+            f"a model of the method {settings.method!r} cannot cluster shards, which needs one of "
+            "the default method; give the embeddings as one array"
+        )
+    points.check()
+    rows: Any = points  # read like an array by the code that prepares a set
+    rows, equal = merge_equal_rows(rows)
+    rules = resolve_rules(model.rules, len(rows), adapt_k=settings.adapt_k, **settings.asked)
+    inner: Any = method.make_scorer(model.network, rules, "cpu")
+    preparation = resolve_preparation(model, rows, rules, inner, whiten=settings.whiten)
+    work.preparation = preparation.describe()
+    dealt = deal_points(prepare_points(rows, preparation), rules, how)
+    features: Any = dealt.deal()
+    steps = walk_levels(
+        features,
+        ShardedScorer(inner, how.worker_memory),
+        rules,
+        search=dealt.search,
+        pool=pool_sharded,
+        work=work,
+    )
+    order = dealt.layout.order
+    if not np.array_equal(order, np.arange(len(order))):
+        steps = restore_original_order(steps, order)
+    return restore_equal_points(steps, equal)
+
+
+def deal_points(pieces: PartedRows, rules: Rules, how: ShardedSettings) -> DealtSet:
+    """Choose the cells of prepared points and the partitions that they go to."""
+    check_k(rules.k, len(pieces))
+    cells = plan_run_cells(pieces, rules.k, RECALL)
+    held, home = assign_cells(pieces, cells)
+    n_parts = how.n_parts or count_parts(*pieces.shape, how.worker_memory)
+    layout = lay_out(home, cells.n_cells, n_parts)
+    return DealtSet(pieces, cells, layout, held, how.worker_memory)
