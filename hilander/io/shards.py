@@ -123,9 +123,11 @@ def list_shards(place: str, features: str | None = None, ids: str | None = None)
     system, folder = open_system(place)
     from pyarrow import fs
 
-    if system.get_file_info(folder).type != fs.FileType.Directory:
-        raise MissingFileError(f"{place} is not a folder; give a folder of .parquet or .npy shards")
-    found = [
+    whole = system.get_file_info(folder)
+    if whole.type == fs.FileType.NotFound:
+        raise MissingFileError(f"{place} does not exist; give a folder of .parquet or .npy shards")
+    is_file = whole.type == fs.FileType.File
+    found = [whole] if is_file else [
         one for one in system.get_file_info(fs.FileSelector(folder))
         if one.type == fs.FileType.File and not one.base_name.startswith((".", "_"))
     ]  # fmt: skip
@@ -135,6 +137,9 @@ def list_shards(place: str, features: str | None = None, ids: str | None = None)
             f"{place} has files of the kinds {sorted(kinds) or 'none'}, expected shards of one "
             "kind, .parquet or .npy, and no other files"
         )
+    place = place.rstrip("/")
+    if is_file:
+        place = place[: -len(whole.base_name) - 1] or "."
     shards: list[Shard] = []
     for info in sorted(found, key=lambda one: str(one.base_name)):
         with (

@@ -6,7 +6,7 @@ numbers, and neighbours mostly are in the same one. The numbers do not depend on
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hilander.arrays.rows import FloatArray, IntArray
+from hilander.arrays.rows import FloatArray, IntArray, sort_by_group
 from hilander.sharded.cells import Cells, PieceCells, assign_piece
 from hilander.sharded.parted import PartedRows
 
@@ -137,40 +137,42 @@ class Dealer:
         self.number = np.empty(len(layout.order), dtype=np.int64)
         self.number[layout.order] = np.arange(len(layout.order))
 
-    def deal(self, *, with_visitors: bool = True) -> tuple[PartedRows, list[list[list[Any]]]]:
-        """Give each partition its rows, and the visits that it is searched with.
-
-        Returns
-        -------
-        parts : PartedRows
-            In the order of the new numbers.
-        visits : list of list of list of Held
-            Held `Visit` of each partition, in groups that fit a share of the memory.
-        """
+    def deal(self) -> PartedRows:
+        """Give each partition its rows, in the order of the new numbers."""
         log, starts = self.points.log, self.layout.starts
         n_parts = len(starts) - 1
-        tasks = log.run("prepare", self._submit(n_parts, with_visitors), len(self.points))
-        own = [list(task.results[:n_parts]) for task in tasks]
-        visits = [list(task.results[n_parts : 2 * n_parts]) for task in tasks]
-        counts = np.array([log.engine.fetch(task.results[-1]) for task in tasks])
-        del tasks
+        own = log.run("prepare", self._submit(_cut_own, n_parts + 1, starts), len(self.points))
         sizes = np.diff(starts).tolist()
 
         def build() -> Iterator[Any]:
             for part, (start, size) in enumerate(zip(starts[:-1].tolist(), sizes, strict=True)):
-                fragments = [one[part] for one in own]
+                fragments = [task.results[part] for task in own]
                 yield log.engine.submit(_build_part, start, size, *fragments, rows=size)
 
         built = log.run("prepare", build(), len(self.points))
         parts = [task.results[0] for task in built]
-        dealt = PartedRows(log, parts, starts, self.points.dim, self.points.total, "score")
-        groups = [self._group(part, visits, counts[:, part]) for part in range(n_parts)]
-        return dealt, groups
+        return PartedRows(log, parts, starts, self.points.dim, self.points.total, "score")
 
-    def _submit(self, n_parts: int, with_visitors: bool) -> Iterator[Any]:
+    def visit(self) -> list[list[list[Any]]]:
+        """Held `Visit` of each partition, in groups that fit a share of the memory."""
+        log, n_parts = self.points.log, len(self.layout.starts) - 1
+        submitted = self._submit(_cut_visits, n_parts + 1, self.layout, with_cells=True)
+        tasks = log.run("search", submitted, 0)
+        counts = np.array([log.engine.fetch(task.results[-1]) for task in tasks])
+        most = max(1, int(VISIT_SHARE * self.memory / (4 * self.points.dim)))
+        visits = []
+        for part, visitors in enumerate(counts.T):
+            groups: dict[int, list[Any]] = {}
+            for group, task in zip((np.cumsum(visitors) - visitors) // most, tasks, strict=True):
+                groups.setdefault(int(group), []).append(task.results[part])
+            visits.append(list(groups.values()))
+        return visits
+
+    def _submit(
+        self, cut: Callable[..., Any], n_results: int, *how: Any, with_cells: bool = False
+    ) -> Iterator[Any]:
         """Tasks that each cut some pieces into what every partition gets of them."""
-        points, layout = self.points, self.layout
-        bounds = points.starts
+        points, bounds = self.points, self.points.starts
         piece_rows = np.diff(bounds)
         step = max(int(BATCH_SHARE * self.memory / (4 * points.dim)), int(piece_rows.max()))
         batch = (np.cumsum(piece_rows) - piece_rows) // step
@@ -178,47 +180,38 @@ class Dealer:
             chosen = np.flatnonzero(batch == one).tolist()
             rows = slice(int(bounds[chosen[0]]), int(bounds[chosen[-1] + 1]))
             yield points.log.engine.submit(
-                _cut_pieces,
+                cut,
                 self.number[rows],
-                layout.starts,
-                layout.cells if with_visitors else None,
+                *how,
                 *[points.parts[at] for at in chosen],
-                *[self.cells[at] for at in chosen],
-                n_results=2 * n_parts + 1,
-                rows=rows.stop - rows.start,
+                *([self.cells[at] for at in chosen] if with_cells else ()),
+                n_results=n_results,
+                rows=0 if with_cells else rows.stop - rows.start,
             )
 
-    def _group(self, part: int, visits: list[list[Any]], counts: IntArray) -> list[list[Any]]:
-        """The visits of a partition in groups whose features fit the memory."""
-        most = VISIT_SHARE * self.memory / (4 * self.points.dim)
-        group = ((np.cumsum(counts) - counts) // max(1, int(most))).tolist()
-        found: dict[int, list[Any]] = {}
-        for number, one in zip(group, visits, strict=True):
-            found.setdefault(number, []).append(one[part])
-        return list(found.values())
+
+def _cut_own(number: IntArray, starts: IntArray, *pieces: FloatArray) -> tuple[Any, ...]:
+    """The rows of some pieces that each partition has: numbers and features."""
+    features = np.concatenate(pieces)
+    order = np.argsort(number)
+    ends = np.searchsorted(number[order], starts)
+    own = [(number[order[a:b]], features[order[a:b]]) for a, b in pairwise(ends.tolist())]
+    return (*own, None)  # never a single result, which would not be taken apart
 
 
-def _cut_pieces(
-    number: IntArray, starts: IntArray, cells: IntArray | None, *held: Any
-) -> tuple[Any, ...]:
-    """What each partition gets of some pieces: its rows, its visitors, and how many these are."""
-    n_parts, half = len(starts) - 1, len(held) // 2
-    features = np.concatenate(held[:half]) if half > 1 else np.asarray(held[0])
-    own = []
-    for start, stop in pairwise(starts.tolist()):
-        chosen = np.flatnonzero((number >= start) & (number < stop))
-        own.append((number[chosen], features[chosen]))
-    if cells is None:
-        return (*own, *[None] * n_parts, np.zeros(n_parts, dtype=np.int64))
-    ends = np.cumsum([len(one.home) for one in held[half:]])
-    firsts = zip(held[half:], [0, *ends[:-1].tolist()], strict=True)
-    row = np.concatenate([one.row.astype(np.int64) + first for one, first in firsts])
-    cell = np.concatenate([one.cell for one in held[half:]])
-    part = np.searchsorted(cells, cell, side="right") - 1
-    by_part = np.argsort(part, kind="stable")
-    bounds = np.searchsorted(part[by_part], np.arange(n_parts + 1))
+def _cut_visits(number: IntArray, layout: Layout, *held: Any) -> tuple[Any, ...]:
+    """The visitors of each partition among the rows of some pieces, and their numbers."""
+    half = len(held) // 2
+    features, cells = np.concatenate(held[:half]), held[half:]
+    first = np.cumsum([0, *(len(one.home) for one in cells)]).tolist()
+    row = np.concatenate(
+        [one.row.astype(np.int64) + at for one, at in zip(cells, first, strict=False)]
+    )
+    cell = np.concatenate([one.cell for one in cells])
+    part = np.searchsorted(layout.cells, cell, side="right") - 1
+    by_part, bounds = sort_by_group(part, len(layout.cells) - 1)
     visits = []
-    for at, (start, stop) in enumerate(pairwise(starts.tolist())):
+    for at, (start, stop) in enumerate(pairwise(layout.starts.tolist())):
         some = by_part[bounds[at] : bounds[at + 1]]
         probing = number[row[some]]
         outside = (probing < start) | (probing >= stop)
@@ -227,7 +220,7 @@ def _cut_pieces(
         chosen = np.flatnonzero(visiting)
         chosen = chosen[np.argsort(number[chosen])]
         visits.append(Visit(number[chosen], features[chosen], probing, cell[some]))
-    return (*own, *visits, np.array([len(one.number) for one in visits]))
+    return (*visits, np.array([len(one.number) for one in visits]))
 
 
 def _build_part(start: int, size: int, *fragments: tuple[IntArray, FloatArray]) -> FloatArray:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from hilander.arrays.rows import IntArray
 from hilander.embeddings.validation import as_embeddings
-from hilander.errors import EmbeddingError, HiLanderError
+from hilander.errors import EmbeddingError, FileFormatError, HiLanderError
 from hilander.io.shards import Shard, reading
 from hilander.sharded.stage_log import StageLog
 
@@ -83,8 +84,14 @@ class ShardedPoints:
 
     def check(self) -> None:
         """Read all rows once; the first error names the shard and its row."""
-        for _ in self.map_blocks(_accept, of_piece=check_piece):
-            pass
+        self.digest  # noqa: B018
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of all rows, which are checked when they are first read for it."""
+        found = [one for _, one in self.map_blocks(_accept, of_piece=check_piece)]
+        text = f"{self.dtype.str}{self.shape}{''.join(found)}"
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def map_blocks(
         self, function: Callable[..., Any], *, of_piece: Callable[..., Any] | None = None
@@ -138,8 +145,14 @@ class ShardedPoints:
         return np.concatenate([empty, *parts])[place]
 
 
-def check_piece(piece: Piece) -> None:
-    """Refuse a piece whose rows are not embeddings; the error names its shard."""
+def check_piece(piece: Piece) -> str:
+    """Refuse a piece whose rows are not embeddings; the error names its shard.
+
+    Returns
+    -------
+    digest : str
+        Of the rows.
+    """
     path = piece.shard.path
     with reading(path):
         rows = piece.read()
@@ -157,6 +170,9 @@ def check_piece(piece: Piece) -> None:
             raise EmbeddingError(
                 f"row {piece.start + int(zero[0])} is all zeros, expected a direction; drop it"
             )
+    return hashlib.blake2b(
+        np.ascontiguousarray(rows).view(np.uint8).data, digest_size=16
+    ).hexdigest()
 
 
 def _accept(rows: npt.NDArray[Any]) -> None:

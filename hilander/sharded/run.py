@@ -7,7 +7,7 @@ alone. So threads and Ray, any number of workers and any number of partitions gi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from hilander.hierarchy.rules import Rules, resolve_rules
 from hilander.hierarchy.work import Work
 from hilander.knn.search import build_knn_graph, check_k
 from hilander.sharded.cells import Cells, plan_run_cells
-from hilander.sharded.dealing import Dealer, Layout, assign_cells, count_parts, lay_out
+from hilander.sharded.dealing import Dealer, assign_cells, count_parts, lay_out
 from hilander.sharded.parted import PartedRows
 from hilander.sharded.points import ShardedPoints
 from hilander.sharded.pooling import pool_sharded
@@ -54,39 +54,27 @@ class ShardedSettings:
     n_parts: int | None = None
 
 
-@dataclass(eq=False)
 class DealtSet:
-    """The points of a run in partitions; dealt when they are first needed.
+    """The points of a run in partitions.
 
     Parameters
     ----------
-    pieces : PartedRows
-        Prepared points in the order of the input.
+    dealer : Dealer
     cells : Cells
-    layout : Layout
-    held_cells : list of Held
-    memory : int
     """
 
-    pieces: PartedRows
-    cells: Cells
-    layout: Layout
-    held_cells: list[Any]
-    memory: int
-    visits: list[list[list[Any]]] = field(default_factory=list)
-
-    def deal(self) -> PartedRows:
-        """The points in partitions, in the order of their numbers."""
-        dealer = Dealer(self.pieces, self.held_cells, self.layout, self.memory)
-        dealt, self.visits = dealer.deal()
-        return dealt
+    def __init__(self, dealer: Dealer, cells: Cells) -> None:
+        self.dealer: Dealer | None = dealer
+        self.cells, self.layout = cells, dealer.layout
+        self.rows = dealer.deal()
 
     def search(self, features: FloatArray, k: int, **how: Any) -> KnnGraph:
         """The graph of the points; that of clusters is searched in this process."""
-        if not isinstance(features, PartedRows):
+        if not isinstance(features, PartedRows) or self.dealer is None:
             return build_knn_graph(features, k, **how)
-        visits, self.visits = self.visits, []
-        return search_parts(features, visits, self.layout, self.cells, k)
+        visits = self.dealer.visit()
+        self.dealer = None  # the pieces are not needed any more
+        return search_parts(self.rows, visits, self.layout, self.cells, k)
 
 
 def walk_sharded(
@@ -122,7 +110,7 @@ def walk_sharded(
     preparation = resolve_preparation(model, rows, rules, inner, whiten=settings.whiten)
     work.preparation = preparation.describe()
     dealt = deal_points(prepare_points(rows, preparation), rules, how)
-    features: Any = dealt.deal()
+    features: Any = dealt.rows
     steps = walk_levels(
         features,
         ShardedScorer(inner, how.worker_memory),
@@ -144,4 +132,4 @@ def deal_points(pieces: PartedRows, rules: Rules, how: ShardedSettings) -> Dealt
     held, home = assign_cells(pieces, cells)
     n_parts = how.n_parts or count_parts(*pieces.shape, how.worker_memory)
     layout = lay_out(home, cells.n_cells, n_parts)
-    return DealtSet(pieces, cells, layout, held, how.worker_memory)
+    return DealtSet(Dealer(pieces, held, layout, how.worker_memory), cells)

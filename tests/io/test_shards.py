@@ -40,6 +40,14 @@ def test_pieces_of_all_shards_are_the_rows_in_order(tmp_path, rows, kind, monkey
     assert np.array_equal(np.concatenate(pieces), rows)
 
 
+def test_a_file_is_a_set_of_one_shard(tmp_path, rows):
+    np.save(tmp_path / "a.npy", rows)
+    np.save(tmp_path / "other.npy", rows)
+    (shard,) = list_shards(str(tmp_path / "a.npy"))
+    assert shard.path == str(tmp_path / "a.npy")
+    assert np.array_equal(shard.read(3, 9), rows[3:9])
+
+
 def test_a_folder_may_be_a_uri(tmp_path, rows):
     np.save(tmp_path / "a.npy", rows)
     (shard,) = list_shards(tmp_path.as_uri())
@@ -76,7 +84,7 @@ def test_damage_inside_a_parquet_shard_is_named_when_it_is_read(tmp_path, rows):
 
 
 def test_shards_of_another_dimension_and_other_files_are_refused(tmp_path, rows):
-    with pytest.raises(MissingFileError, match="not a folder"):
+    with pytest.raises(MissingFileError, match="does not exist"):
         list_shards(str(tmp_path / "none"))
     with pytest.raises(FileFormatError, match="kinds none"):
         list_shards(str(tmp_path))
