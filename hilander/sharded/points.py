@@ -164,7 +164,7 @@ def check_piece(piece: Piece) -> str:
         try:
             as_embeddings(rows, as_stored=True, name=f"rows from {piece.start}:")
         except HiLanderError as error:
-            raise EmbeddingError(f"{path}: {error}") from None
+            raise FileFormatError(f"{path}: {error}") from None
         zero = np.flatnonzero(~rows.any(axis=1))
         if len(zero):
             raise EmbeddingError(

@@ -15,9 +15,10 @@ from hilander.graph.nodes import start_nodes
 from hilander.hierarchy.rules import DEFAULT_MERGE, Rules
 from hilander.io.writing import claim_folder
 from hilander.knn.search import build_knn_graph
+from hilander.linkage.evidence.averaging import average_log_odds
 from hilander.linkage.evidence.network import EvidenceSettings
 from hilander.linkage.evidence.registry import FORMER_SCHEMA, schema_hash
-from hilander.linkage.evidence.scorer import EvidenceScorer, average_log_odds
+from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.linkage.evidence.training import EvidenceLearning, make_evidence_network
 from hilander.linkage.paper.lander import Lander
 from hilander.linkage.paper.settings import NetworkSettings
