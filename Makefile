@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-locked demo test lint docs figures check faults lock audit release bench bench-quality bench-collection bench-scale clean
+.PHONY: help install install-locked demo test lint docs figures screenshots check faults lock audit release bench bench-quality bench-collection bench-scale clean
 
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -43,6 +43,9 @@ figures: $(READY) ## Draw the diagrams and option tables of the documentation fr
 	$(BIN)/python docs/figures/edge_features.py
 	$(BIN)/python docs/figures/constants.py
 	$(BIN)/python docs/figures/broken_files.py
+
+screenshots: $(READY) ## Take the pictures of the explorer anew, light, dark and on a phone (needs Chromium).
+	HILANDER_SCREENSHOTS=1 $(BIN)/python -m pytest -q tests/explorer/page/test_screenshots.py
 
 check: lint docs test ## Everything CI runs.
 

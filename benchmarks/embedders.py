@@ -42,7 +42,8 @@ ROWS = RESULTS / "embedders.jsonl"
 PAGE = ROOT / "docs" / "results" / "embedders.md"
 BEGIN, END = "<!-- embedders: begin -->", "<!-- embedders: end -->"
 PHOTO_SIZE = 800, 600
-N_PHOTOS = {"objects": 192, "faces": 48}
+# Photographs, and threads of the network, of each measurement: a run takes 10 to 30 s.
+MEASURED = (("objects", 800, 2), ("objects", 800, 1), ("onnx", 800, 2), ("faces", 96, 2))
 N_PICTURES, N_FILES = 50_000, 200_000
 EVERY = 5_000  # pictures between two records of the memory
 DISTANCES = (0.25, 0.30, 0.35, 0.40, 0.45, 0.50, 0.55, 0.60)
@@ -73,18 +74,19 @@ def _find_face() -> Any:
     return Image.fromarray(data.astronaut())
 
 
-def measure_throughput(name: str, folder: Path) -> dict[str, Any]:
+def measure_throughput(name: str, n_photos: int, threads: int, folder: Path) -> dict[str, Any]:
     """Pictures or faces a second of the bare network, and of the pipeline.
 
     The network is measured before and after the pipeline: other programs slow both down alike.
     """
     import torch
 
-    embedder = make_embedder(name, EmbedderSettings(device="cpu"))
+    torch.set_num_threads(threads)
+    given = f"onnx:{_export(folder / 'objects.onnx')}" if name == "onnx" else name
+    embedder = make_embedder(given, _settings(name))
     if not isinstance(embedder, PictureEmbedder):
         raise SettingError(f"{name} is no embedder of pictures; measure another")
-    n_photos = N_PHOTOS[name]
-    photos = folder / name
+    photos = folder / f"{name}-{threads}"
     photos.mkdir()
     write_photos(photos, n_photos)
     pieces = _prepare(embedder, photos)
@@ -104,9 +106,33 @@ def measure_throughput(name: str, folder: Path) -> dict[str, Any]:
         "bare_per_second": 2 * len(pieces) / (before + after),
         "prepare_per_second": n_photos / prepared,
         "pipeline_per_second": len(pieces) / whole,
-        "threads": torch.get_num_threads(),
+        "threads": threads,
         "load": os.getloadavg()[0],
     }
+
+
+def _settings(name: str) -> EmbedderSettings:
+    half = (0.5, 0.5, 0.5) if name == "onnx" else None
+    return EmbedderSettings(device="cpu", mean=half, std=half)
+
+
+def _export(path: Path) -> Path:
+    """Write the network of `objects` as an ONNX file."""
+    import torch
+
+    from hilander.embedders.objects.embedder import find_weights
+    from hilander.embedders.objects.network import PIXELS, EfficientNetLite0
+
+    weights = torch.load(find_weights(), map_location="cpu", weights_only=True)
+    network = EfficientNetLite0(weights).eval()
+    network.fold_norms()
+    axes = {"pixels": {0: "n"}, "features": {0: "n"}}
+    example = torch.zeros(1, 3, PIXELS, PIXELS)
+    torch.onnx.export(
+        network, (example,), path, dynamo=False, dynamic_axes=axes, input_names=["pixels"],
+        output_names=["features"],
+    )  # fmt: skip
+    return path
 
 
 def measure_dlib() -> dict[str, Any]:
@@ -262,11 +288,15 @@ def _time_cpu(function: Callable[[], Any]) -> float:
     return time.process_time() - start
 
 
+# A later row with the same values of these replaces an earlier one on the page.
+_NAMES = ("embedder", "threads", "n_pictures", "run")
+
+
 def render(rows: list[dict[str, Any]], page: str) -> str:
     """The page with its tables, from the last row of each kind."""
     last: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
-        place = (row["kind"], row.get("embedder"), row.get("n_pictures"), row.get("run"))
+        place = (row["kind"], *(row.get(name) for name in _NAMES))
         last.pop(place, None)
         last[place] = row
     parts = [
@@ -285,16 +315,19 @@ def _table(header: str, rows: list[str]) -> str:
 
 
 def _render_throughput(rows: list[dict[str, Any]]) -> str:
+    lines = []
+    for row in rows:
+        bare, one, pipeline = row["bare_per_second"], _one_process(row), row["pipeline_per_second"]
+        rates = (bare, row["prepare_per_second"], one, pipeline)
+        lines.append(
+            f"| `{row['embedder']}` | {row['threads']} | {row['n_pieces']} | "
+            f"{' | '.join(f'{rate:.1f}' for rate in rates)} | {pipeline / bare:.0%} | "
+            f"{pipeline / one:.0%} | {row['load']:.1f} |"
+        )
     return _table(
-        "| embedder | pieces | network alone, a second | one process | pipeline | of the network "
-        "| of one process | load |",
-        [
-            f"| `{row['embedder']}` | {row['n_pieces']} | {row['bare_per_second']:.1f} | "
-            f"{_one_process(row):.1f} | {row['pipeline_per_second']:.1f} | "
-            f"{row['pipeline_per_second'] / row['bare_per_second']:.0%} | "
-            f"{row['pipeline_per_second'] / _one_process(row):.0%} | {row['load']:.1f} |"
-            for row in rows
-        ],
+        "| embedder | threads | pieces | network alone, a second | preparation | one process "
+        "| pipeline | of the network | of one process | load |",
+        lines,
     )
 
 
@@ -341,8 +374,8 @@ def run(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     with TemporaryDirectory(dir=args.folder) as name:
         folder = Path(name)
         if args.command == "throughput":
-            for embedder in N_PHOTOS:
-                yield measure_throughput(embedder, folder)
+            for embedder, n_photos, threads in MEASURED:
+                yield measure_throughput(embedder, n_photos, threads, folder)
             yield measure_dlib()
         elif args.command == "memory":
             yield from measure_memory(folder, N_PICTURES, N_FILES)

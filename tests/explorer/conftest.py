@@ -97,10 +97,10 @@ def open_page(browser):
     """Open pages of sites; at the end, none has met an error or sent a request elsewhere."""
     opened = []
 
-    def open_one(site):
-        context = browser.new_context(
-            viewport={"width": 1280, "height": 860}, accept_downloads=True
-        )
+    def open_one(site, **device):
+        """Open a page; `device` has options of the browser's context, such as `PHONE`."""
+        options = {"viewport": {"width": 1280, "height": 860}, "accept_downloads": True, **device}
+        context = browser.new_context(**options)
         page = context.new_page()
         page.set_default_timeout(1000 * PATIENCE)
         problems, foreign = [], []

@@ -10,6 +10,8 @@ import pytest
 
 # Seconds until a wait fails; a test that passes never waits that long.
 PATIENCE = float(os.environ.get("HILANDER_PATIENCE", 30))
+# A phone: narrow, with a finger in place of a mouse.
+PHONE = {"viewport": {"width": 390, "height": 780}, "has_touch": True, "is_mobile": True}
 SETTLED = (
     "(main => !main.dataset.busy && main.dataset.shown === location.hash)"
     "(document.getElementById('main'))"

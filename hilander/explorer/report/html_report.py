@@ -124,11 +124,11 @@ def _map(facts: ReportFacts) -> str:
     )
     shown = "" if len(chosen) == len(layout.points) else f", {len(chosen):,} of them drawn"
     note = (
-        f"{len(layout.points):,} peaks of level {layout.level}{shown}, placed by "
-        f"{layout.method}; one colour for each final cluster."
+        f"{len(layout.points):,} points{shown}: the most typical items of the clusters of level "
+        f"{layout.level}, placed by {layout.method}; one colour for each cluster."
     )
     picture = f'<svg viewBox="0 0 760 760" role="img">{dots}</svg>'
-    return f"<h2>Map of peaks</h2><p>{escape(note)}</p>{picture}"
+    return f"<h2>Map</h2><p>{escape(note)}</p>{picture}"
 
 
 def _clusters(facts: ReportFacts, shown: Shown) -> str:

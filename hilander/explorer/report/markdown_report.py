@@ -37,7 +37,7 @@ def write_markdown(facts: ReportFacts, output: Path) -> Path:
     lines += ["", "## Cluster sizes", "", f"![Sizes]({pictures.name}/sizes.png)", ""]
     if facts.layout is not None:
         _draw_map(facts, pictures / "map.png")
-        lines += ["## Map of peaks", "", f"![Map]({pictures.name}/map.png)", ""]
+        lines += ["## Map", "", f"![Map]({pictures.name}/map.png)", ""]
     thumbs = run.images.as_array()
     for number, shown in enumerate(facts.shown):
         lines += [f"## {shown.title}", "", shown.note, ""]

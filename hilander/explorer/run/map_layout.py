@@ -22,8 +22,8 @@ from hilander.errors import OutputError
 from hilander.explorer.run.run_folder import Run
 from hilander.io.writing import write_atomically
 
-# Peaks on a map: a browser draws this many without delay.
-MOST_PLACES = 100_000
+# Peaks on a map: a browser draws this many in less than a frame of 20 ms.
+MOST_PLACES = 1_000_000
 # Peaks that t-SNE places itself: its time grows faster than linearly, 2,000 take some seconds.
 _LANDMARKS = 2_000
 # Landmarks that place each of the other peaks: the fewest that span an area.

@@ -154,15 +154,34 @@ def test_the_map_is_the_same_as_bytes_and_as_pages(explorer):
     page = points.list_map_points(explorer, 0, 200)
     assert page["method"] in ("tsne", "umap", "pca")
     rows = read_all(lambda o, n: points.list_map_points(explorer, o, n), 50)
-    columns = np.frombuffer(points.encode_map(explorer), dtype="<i4").reshape(6, -1)
+    columns = np.frombuffer(points.encode_map(explorer), dtype="<i4").reshape(7, -1)
     assert columns[0].tolist() == [one["row"] for one in rows]
     assert columns[3].tolist() == [one["cluster"] for one in rows]
     x = columns[1].view("<f4")
     np.testing.assert_allclose(x, [one["x"] for one in rows], atol=1e-4)
     assert np.abs(x).max() <= 1
     assert set(columns[0].tolist()) == set(explorer.run.hierarchy.peaks(0).tolist())
+    assert columns[6].tolist() == explorer.reviewed().sizes[columns[3]].tolist()
+    fewer = np.frombuffer(points.encode_map(explorer, 10), dtype="<i4").reshape(7, -1)
+    assert 5 < fewer.shape[1] <= 10
+    assert set(fewer[0].tolist()) < set(columns[0].tolist())
     again = open_explorer(explorer.run.folder)
     assert points.encode_map(again) == points.encode_map(explorer)
+
+
+def test_centres_of_clusters_have_their_name_and_the_picture_of_their_peak(explorer):
+    group = int(explorer.reviewed().order("size")[0])
+    explorer.act("name", {"group": group, "name": "tulips"})
+    [one] = points.describe_centres(explorer, f"{group},99999")["items"]
+    grouping = explorer.reviewed()
+    assert (one["cluster"], one["name"], one["size"]) == (
+        group, "tulips", int(grouping.sizes[group])
+    )  # fmt: skip
+    assert f"/items/{int(grouping.peaks[group])}/image" in one["image"]
+    assert points.describe_centres(explorer, "") == {"items": []}
+    for wrong in ("1;2", "-1", ",".join(["1"] * 61)):
+        with pytest.raises(SettingError, match="up to 60 numbers"):
+            points.describe_centres(explorer, wrong)
 
 
 def test_a_minimal_run_gives_reasons_for_missing_values(make_run):

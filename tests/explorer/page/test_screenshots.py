@@ -1,6 +1,7 @@
 """Pictures of the explorer for the documents, and the first steps of a new user.
 
-The pictures are written only if HILANDER_SCREENSHOTS is set.
+`make screenshots` writes the pictures: they are written only if HILANDER_SCREENSHOTS is set. No
+picture is taken before every image of the page is drawn.
 """
 
 import csv
@@ -18,11 +19,17 @@ from hilander.hierarchy.storage import write_hierarchy
 from hilander.io.writing import folder_writer, write_json
 from hilander.synthetic.glyph_embedding import make_glyph_data
 from tests.explorer.page.screenshots import check_thumbnails, take_screenshot
-from tests.explorer.serving import Held
+from tests.explorer.serving import PHONE, Held
 from tests.explorer.small_runs import cluster_noisily, write_graph
 
 IMAGES = Path(__file__).resolve().parents[3] / "docs" / "images"
 WRITES_PICTURES = "HILANDER_SCREENSHOTS" in os.environ
+# The end of the name of a picture; the device, the theme and the views that are taken with it.
+LOOKS = {
+    "": ({}, "light", ()),
+    "-dark": ({}, "dark", ("clusters", "cluster", "map", "review")),
+    "-phone": (PHONE, "light", ("clusters", "cluster", "map", "review")),
+}
 # Enough for clusters of many sizes, and for a map that fills its box.
 N_CHARACTERS = 450
 
@@ -45,14 +52,6 @@ def glyph_run(tmp_path_factory):
         settings = {"k": 6, "p_tau": 0.8}
         write_json(inside / "run.json", {"settings": settings, "stages": stages})
     return folder
-
-
-@pytest.fixture
-def glyph_page(glyph_run, open_page, serve_run):
-    site = serve_run(glyph_run)
-    page = open_page(site)
-    page.site = site
-    return page
 
 
 def test_a_new_user_splits_the_largest_wrong_merge_names_the_parts_and_exports(page, site):
@@ -108,13 +107,14 @@ def test_an_empty_tile_is_an_error():
 
 
 @pytest.mark.skipif(not WRITES_PICTURES, reason="HILANDER_SCREENSHOTS is not set")
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_pictures_of_every_view(glyph_page, theme):
-    page, explorer = glyph_page, glyph_page.site.explorer
+@pytest.mark.parametrize("look", list(LOOKS))
+def test_pictures_of_every_view(glyph_run, open_page, serve_run, look):
+    device, theme, names = LOOKS[look]
+    site = serve_run(glyph_run)
+    explorer = site.explorer
     grouping = explorer.reviewed()
     by_size = grouping.order("size")
     mixed = int(by_size[grouping.purity[by_size] < 1][0])
-    explorer.act("name", {"group": int(by_size[1]), "name": "letter n"})
     views = {
         "overview": "",
         "clusters": "clusters",
@@ -125,15 +125,25 @@ def test_pictures_of_every_view(glyph_page, theme):
         "review": "review",
         "compare": "compare",
     }
+    page = open_page(site, **device)
     page.emulate_media(color_scheme=theme)
-    for name, path in views.items():
-        if theme == "dark" and name not in ("clusters", "map"):
-            continue
-        page.go(path)
-        end = "" if theme == "light" else "-dark"
+    explorer.act("name", {"group": int(by_size[1]), "name": "letter n"})
+    for name in names or views:
+        page.go(views[name])
+        if name == "map":
+            open_map(page)
         # 256 colours halve the size of the file and look the same.
         picture = Image.open(io.BytesIO(take_screenshot(page))).convert("RGB")
         picture.quantize(256, dither=Image.Dither.NONE).save(
-            IMAGES / f"explorer-{name}{end}.png", optimize=True
+            IMAGES / f"explorer-{name}{look}.png", optimize=True
         )
     explorer.act("undo", {})
+
+
+def open_map(page):
+    """Show pictures at the centres and dots by size, and pin the point in the middle."""
+    page.until("document.querySelector('.map-box canvas[data-frames]')")
+    page.get_by_label("Size").select_option("cluster")
+    for _ in range(2):
+        page.get_by_label("Zoom in").click()
+    page.until("document.querySelector('.centres img')")

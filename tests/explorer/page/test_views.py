@@ -217,7 +217,7 @@ def test_the_map_has_colours_zooms_and_describes_a_peak(page, site):
     canvas = page.locator(".map-box canvas")
     page.until("document.querySelector('.map-box canvas[data-milliseconds]')")
     count = len(site.explorer.run.hierarchy.peaks(0))
-    assert f"{count} peaks" in page.locator(".sub").inner_text()
+    assert f"{count} points" in page.locator(".sub").inner_text()
     pixels = "document.querySelector('.map-box canvas').toDataURL()"
     seen = [page.evaluate(pixels)]
 

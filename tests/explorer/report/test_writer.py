@@ -20,7 +20,7 @@ def test_the_html_report_is_one_self_contained_file(run_folder, tmp_path, hostil
     assert "://" not in text
     assert "<script" not in text
     assert hostile_text not in text
-    for heading in ("Levels", "Cluster sizes", "Map of peaks", "Largest clusters",
+    for heading in ("Levels", "Cluster sizes", "Map", "Largest clusters",
                     "Most doubtful clusters", "Most mixed clusters", "Settings", "Time by stage",
                     "Versions"):  # fmt: skip
         assert f"<h2>{heading}</h2>" in text
@@ -40,7 +40,7 @@ def test_the_markdown_report_has_its_figures_beside_it(run_folder, tmp_path):
 
 def test_a_minimal_run_has_a_report(make_run, tmp_path):
     text = write_report(make_run("bare", bare=True), tmp_path / "r.html").read_text()
-    assert "Map of peaks" not in text
+    assert "<h2>Map</h2>" not in text
     assert "Most mixed" not in text
     assert "item-00" in text
     pytest.importorskip("matplotlib")

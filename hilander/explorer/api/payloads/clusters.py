@@ -199,7 +199,7 @@ def build_icicle(explorer: Explorer, start: int, end: int | None, min_size: int)
                 "cluster": cluster,
                 "start": int(table.starts[cluster]),
                 "size": int(table.sizes[cluster]),
-                "doubt": round_number(1 - table.weakest[cluster], 3),
+                "weakest": round_number(table.weakest[cluster]),
                 "peak": int(table.peaks[cluster]),
                 "image": image_url(run, int(table.peaks[cluster])),
                 "name": names.get(cluster) if level == run.n_levels - 1 else None,
@@ -227,10 +227,10 @@ def _group_narrow(table: LevelTable, inside: IntArray, min_size: int) -> list[di
     first = np.flatnonzero(new)
     counts = np.diff(np.append(first, len(chosen)))
     total = np.add.reduceat(sizes, first)
-    doubt = 1 - np.add.reduceat(table.weakest[chosen], first) / counts
-    columns = (starts[first].tolist(), total.tolist(), counts.tolist(), doubt.tolist())
+    weakest = np.add.reduceat(table.weakest[chosen], first) / counts
+    columns = (starts[first].tolist(), total.tolist(), counts.tolist(), weakest.tolist())
     return [
-        {"start": start, "size": size, "count": count, "doubt": round_number(mean, 3)}
+        {"start": start, "size": size, "count": count, "weakest": round_number(mean)}
         for start, size, count, mean in zip(*columns, strict=True)
     ][:MOST_BARS]
 

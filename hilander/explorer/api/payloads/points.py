@@ -7,12 +7,24 @@ from typing import Any
 import numpy as np
 
 from hilander.errors import LevelError, SettingError
-from hilander.explorer.api.payloads.paging import describe_items, round_number, wrap_page
+from hilander.explorer.api.payloads.paging import (
+    describe_items,
+    image_url,
+    round_number,
+    wrap_page,
+)
 from hilander.explorer.run.run_folder import Run
 from hilander.explorer.session.explorer import Explorer
 
 # Steps of a path that are described, so that an answer stays small.
 _LONGEST_PATH = 500
+# Names and types of the columns of the map.
+MAP_COLUMNS = {
+    "row": "<i4", "x": "<f4", "y": "<f4", "cluster": "<i4", "level": "<i4", "confidence": "<f4",
+    "size": "<i4",
+}  # fmt: skip
+# Clusters whose centres are described at a time.
+MOST_CENTRES = 60
 
 
 def describe_point(explorer: Explorer, row: int) -> dict[str, Any]:
@@ -93,38 +105,68 @@ def list_map_points(explorer: Explorer, offset: int, limit: int) -> dict[str, An
         return wrap_page([], 0, 0) | {"method": None, "pending": False, "reason": reason}
     chosen = slice(offset, offset + limit)
     columns = build_map_columns(explorer)
-    names = ("row", "x", "y", "cluster", "level", "confidence")
     rows = zip(*(np.round(column[chosen], 4).tolist() for column in columns), strict=True)
-    entries = [dict(zip(names, row, strict=True)) for row in rows]
+    entries = [dict(zip(MAP_COLUMNS, row, strict=True)) for row in rows]
     page = wrap_page(entries, len(layout.points), offset)
     return page | {"method": layout.method, "level": layout.level, "pending": False, "reason": None}
 
 
 def build_map_columns(explorer: Explorer) -> tuple[Any, ...]:
-    """Return row, x, y, cluster, highest level and confidence of each peak, as columns."""
+    """Return the columns that `MAP_COLUMNS` names, with an entry for each peak.
+
+    ``level`` is the highest level at which the point is a peak, ``size`` that of its cluster.
+    """
     layout = explorer.map
     if layout is None:
         raise SettingError(explain_missing_map(explorer.run))
-    points = layout.points
+    points, grouping = layout.points, explorer.reviewed()
+    cluster = grouping.labels[points]
     return (
         points,
         layout.places[:, 0],
         layout.places[:, 1],
-        explorer.reviewed().labels[points],
+        cluster,
         layout.reach,
         explorer.run.hierarchy.confidence[points],
+        grouping.sizes[cluster],
     )
 
 
-def encode_map(explorer: Explorer) -> bytes:
-    """Encode the whole map: six columns with 4 bytes an entry, one after the other.
+def encode_map(explorer: Explorer, most: int | None = None) -> bytes:
+    """Encode the map: the columns of `MAP_COLUMNS`, 4 bytes an entry, one after the other.
 
-    Row, cluster and level are little-endian int32; x, y and confidence are float32. The order is
-    that of `build_map_columns`.
+    Numbers are little-endian: float32 for x, y and confidence, int32 for the others. Of more than
+    `most` peaks, that many are taken evenly.
     """
-    kinds = ("<i4", "<f4", "<f4", "<i4", "<i4", "<f4")
-    columns = zip(build_map_columns(explorer), kinds, strict=True)
-    return b"".join(np.ascontiguousarray(column, dtype=kind).tobytes() for column, kind in columns)
+    columns = build_map_columns(explorer)
+    total = len(columns[0])
+    step = 1 if most is None else -(-total // max(1, most))
+    kinds = MAP_COLUMNS.values()
+    return b"".join(
+        np.ascontiguousarray(column[::step], dtype=kind).tobytes()
+        for column, kind in zip(columns, kinds, strict=True)
+    )
+
+
+def describe_centres(explorer: Explorer, clusters: str) -> dict[str, Any]:
+    """Return name, size and picture of some clusters, for their places on the map."""
+    numbers = clusters.split(",") if clusters else []
+    if len(numbers) > MOST_CENTRES or not all(one.isascii() and one.isdigit() for one in numbers):
+        raise SettingError(f"clusters must be up to {MOST_CENTRES} numbers with commas in between")
+    grouping, names = explorer.reviewed(), explorer.review.state.names
+    known = [group for group in map(int, numbers) if group < grouping.n_groups]
+    return {
+        "items": [
+            {
+                "cluster": group,
+                "name": names.get(group),
+                "size": int(grouping.sizes[group]),
+                "image": image_url(explorer.run, int(grouping.peaks[group])),
+            }
+            for group in known
+            if grouping.sizes[group]
+        ]
+    }
 
 
 def explain_missing_map(run: Run) -> str:

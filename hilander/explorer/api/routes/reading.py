@@ -139,10 +139,18 @@ def _add_points(router: APIRouter, explorer: Explorer) -> None:
         """One page of the map of peaks."""
         return JSONResponse(points.list_map_points(explorer, offset, limit))
 
+    @router.get("/map/centres", tags=["map"])
+    def read_centres(clusters: Annotated[str, Query(max_length=1000)] = "") -> Any:
+        """Name, size and picture of some clusters; their numbers have commas in between."""
+        return JSONResponse(points.describe_centres(explorer, clusters))
+
     @router.get("/map.bin", tags=["map"], response_class=Response)
-    def read_map_bytes() -> Response:
-        """The whole map: columns row, x, y, cluster, level, confidence with 4 bytes an entry."""
-        return Response(points.encode_map(explorer), media_type="application/octet-stream")
+    def read_map_bytes(most: Whole | None = None) -> Response:
+        """The map as columns with 4 bytes an entry; of more than `most` peaks, that many.
+
+        The columns are row, x, y, cluster, level, confidence and the size of the cluster.
+        """
+        return Response(points.encode_map(explorer, most), media_type="application/octet-stream")
 
 
 def _add_comparison(router: APIRouter, explorer: Explorer) -> None:

@@ -44,8 +44,8 @@ export function get(path, values = {}) {
   return during(send("api/" + path + query(values)).then(read));
 }
 
-export function getBytes(path) {
-  return during(send("api/" + path).then((response) => (response.ok ? response.arrayBuffer() : read(response))));
+export function getBytes(path, values = {}) {
+  return during(send("api/" + path + query(values)).then((response) => (response.ok ? response.arrayBuffer() : read(response))));
 }
 
 export function post(path, body) {

@@ -1,11 +1,16 @@
-// The map, drawn pixel by pixel into one image: 100,000 points take a few milliseconds.
+// The map, drawn pixel by pixel into one image: a million points take some milliseconds.
 
 import { get, getBytes } from "./api.js";
 import { clusterColour, isDark, ramp, rgbOf } from "./colours.js";
+import { nearestPoint, pointsInside, rangesOf, sortIntoCells } from "./map_points.js";
 
-const CELLS = 128;
+// Columns of map.bin, with 4 bytes an entry.
+const COLUMNS = { row: Int32Array, x: Float32Array, y: Float32Array, cluster: Int32Array, level: Int32Array, confidence: Float32Array, size: Int32Array };
+// Points are kept off the rim by more than the radius of the largest dot.
+const RIM = 12;
+const MOST_RINGS = 2000;
 
-export async function readMap(page) {
+export async function readMap(page, most = null) {
   for (;;) {
     const first = await get("map", { limit: 1 });
     if (first.pending && !page.left.aborted) {
@@ -13,11 +18,11 @@ export async function readMap(page) {
       continue;
     }
     if (!first.total) return { points: null, reason: first.reason, method: null };
-    const bytes = await getBytes("map.bin");
-    const n = first.total;
-    const column = (place, Kind) => new Kind(bytes, place * 4 * n, n);
-    const points = { n, row: column(0, Int32Array), x: column(1, Float32Array), y: column(2, Float32Array), cluster: column(3, Int32Array), level: column(4, Int32Array), confidence: column(5, Float32Array) };
-    return { points, method: first.method, level: first.level, reason: null };
+    const bytes = await getBytes("map.bin", { most });
+    const names = Object.keys(COLUMNS);
+    const n = bytes.byteLength / 4 / names.length;
+    const columns = Object.fromEntries(names.map((name, i) => [name, new COLUMNS[name](bytes, i * 4 * n, n)]));
+    return { points: sortIntoCells({ n, ...columns }), total: first.total, method: first.method, level: first.level, reason: null };
   }
 }
 
@@ -30,7 +35,8 @@ export class MapCanvas {
     this.view = { x: 0, y: 0, zoom: 1 };
     this.colours = new Uint32Array(points.n);
     this.marked = -1;
-    this.cells = this.sortIntoCells();
+    this.ringed = [];
+    this.bySize = false;
     this.redraw = () => { this.resize(); this.paint(); this.later(); };
     this.observer = new ResizeObserver(this.redraw);
     this.observer.observe(box);
@@ -52,15 +58,19 @@ export class MapCanvas {
     const { n, cluster, level, confidence } = this.points;
     const dark = isDark();
     const top = Math.max(1, level.reduce((a, b) => Math.max(a, b), 0));
-    const kept = new Map();
+    const kept = new Uint32Array(by === "cluster" ? cluster.reduce((a, b) => Math.max(a, b), 0) + 1 : 0);
+    const packed = ([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r;
     for (let i = 0; i < n; i++) {
-      let rgb;
-      if (by === "cluster") {
-        rgb = kept.get(cluster[i]);
-        if (!rgb) kept.set(cluster[i], (rgb = rgbOf(clusterColour(cluster[i], dark))));
-      } else rgb = ramp(by === "level" ? level[i] / top : confidence[i]);
-      this.colours[i] = (255 << 24) | (rgb[2] << 16) | (rgb[1] << 8) | rgb[0];
+      if (by === "cluster") this.colours[i] = kept[cluster[i]] ||= packed(rgbOf(clusterColour(cluster[i], dark)));
+      else this.colours[i] = packed(ramp(by === "level" ? level[i] / top : confidence[i]));
     }
+    this.later();
+  }
+
+  // Dots of one size, or larger ones for larger clusters, which are drawn first.
+  sizeBy(bySize) {
+    this.bySize = bySize;
+    this.layers ??= bySize ? layersBySize(this.points) : null;
     this.later();
   }
 
@@ -86,35 +96,64 @@ export class MapCanvas {
     const started = performance.now();
     const { width, height } = this.canvas;
     const context = this.canvas.getContext("2d");
-    const image = context.createImageData(width, height);
-    const pixels = new Uint32Array(image.data.buffer);
-    const { n, x, y } = this.points;
+    if (this.image?.width !== width || this.image?.height !== height) this.image = context.createImageData(width, height);
+    const pixels = new Uint32Array(this.image.data.buffer);
+    pixels.fill(0);
     const scale = this.scale();
     const left = width / 2 - this.view.x * scale;
     const top = height / 2 - this.view.y * scale;
-    const stamp = disc(this.radius());
-    for (let i = 0; i < n; i++) {
-      const px = Math.round(left + x[i] * scale);
-      const py = Math.round(top + y[i] * scale);
-      if (px < 6 || py < 6 || px >= width - 6 || py >= height - 6) continue;
-      const at = py * width + px;
-      const colour = this.colours[i];
-      for (let j = 0; j < stamp.length; j += 2) pixels[at + stamp[j] * width + stamp[j + 1]] = colour;
-    }
-    context.putImageData(image, 0, 0);
+    const radius = this.radius();
+    if (this.bySize) for (let more = this.layers.length - 1; more >= 0; more--) this.paintLayer(pixels, this.layers[more], radius + Math.min(more, radius), left, top, scale);
+    else this.paintAll(pixels, radius, left, top, scale);
+    context.putImageData(this.image, 0, 0);
     if (this.marked >= 0) this.paintMarked(context, left, top, scale);
     if (this.lasso) this.paintLasso(context);
     this.onview?.();
     this.canvas.dataset.milliseconds = (performance.now() - started).toFixed(1);
+    this.canvas.dataset.frames = Number(this.canvas.dataset.frames ?? 0) + 1;
+  }
+
+  // All points whose cells are in view.
+  paintAll(pixels, radius, left, top, scale) {
+    const { width, height } = this.canvas;
+    const { x, y } = this.points;
+    const { colours } = this;
+    const stamp = disc(radius, width);
+    const [right, bottom] = [width - RIM, height - RIM];
+    for (const [first, end] of rangesOf(this.points, -left / scale, -top / scale, (width - left) / scale, (height - top) / scale)) {
+      for (let i = first; i < end; i++) {
+        const px = (left + x[i] * scale) | 0;
+        const py = (top + y[i] * scale) | 0;
+        if (px < RIM || py < RIM || px >= right || py >= bottom) continue;
+        const at = py * width + px;
+        const colour = colours[i];
+        for (let j = 0; j < stamp.length; j++) pixels[at + stamp[j]] = colour;
+      }
+    }
+  }
+
+  paintLayer(pixels, layer, radius, left, top, scale) {
+    const { width, height } = this.canvas;
+    const { x, y } = this.points;
+    const { colours } = this;
+    const stamp = disc(radius, width);
+    const [right, bottom] = [width - RIM, height - RIM];
+    for (let k = 0; k < layer.length; k++) {
+      const i = layer[k];
+      const px = (left + x[i] * scale) | 0;
+      const py = (top + y[i] * scale) | 0;
+      if (px < RIM || py < RIM || px >= right || py >= bottom) continue;
+      const at = py * width + px;
+      const colour = colours[i];
+      for (let j = 0; j < stamp.length; j++) pixels[at + stamp[j]] = colour;
+    }
   }
 
   paintMarked(context, left, top, scale) {
-    const { n, x, y, cluster } = this.points;
+    const { x, y } = this.points;
     context.strokeStyle = isDark() ? "#ffffff" : "#111827";
     context.lineWidth = 1.5 * this.ratio;
-    for (let i = 0, drawn = 0; i < n && drawn < 2000; i++) {
-      if (cluster[i] !== cluster[this.marked]) continue;
-      drawn++;
+    for (const i of this.ringed) {
       context.beginPath();
       context.arc(left + x[i] * scale, top + y[i] * scale, (i === this.marked ? 8 : 5) * this.ratio, 0, 7);
       context.stroke();
@@ -137,59 +176,15 @@ export class MapCanvas {
     return Math.max(1, Math.min(5, Math.round((6 - Math.log2(1 + density)) * (this.ratio / 1.4))));
   }
 
-  sortIntoCells() {
-    const cells = new Map();
-    for (let i = 0; i < this.points.n; i++) {
-      const key = this.cellOf(this.points.x[i], this.points.y[i]);
-      const kept = cells.get(key);
-      if (kept) kept.push(i);
-      else cells.set(key, [i]);
-    }
-    return cells;
-  }
-
-  cellOf(x, y) {
-    return Math.floor(((x + 1) / 2) * CELLS) * (CELLS + 1) + Math.floor(((y + 1) / 2) * CELLS);
+  // Place on the map of a place on the screen.
+  placeOf(clientX, clientY) {
+    const rect = this.canvas.getBoundingClientRect();
+    const scale = this.scale();
+    return [((clientX - rect.left) * this.ratio - this.canvas.width / 2) / scale + this.view.x, ((clientY - rect.top) * this.ratio - this.canvas.height / 2) / scale + this.view.y];
   }
 
   nearest(clientX, clientY) {
-    const rect = this.canvas.getBoundingClientRect();
-    const scale = this.scale();
-    const x = ((clientX - rect.left) * this.ratio - this.canvas.width / 2) / scale + this.view.x;
-    const y = ((clientY - rect.top) * this.ratio - this.canvas.height / 2) / scale + this.view.y;
-    const reach = (14 * this.ratio) / scale;
-    const steps = Math.min(6, Math.ceil((reach * CELLS) / 2));
-    const width = 2 / CELLS;
-    let best = -1;
-    let least = reach * reach;
-    for (let a = -steps; a <= steps; a++) {
-      for (let b = -steps; b <= steps; b++) {
-        for (const i of this.cells.get(this.cellOf(x + a * width, y + b * width)) ?? []) {
-          const far = (this.points.x[i] - x) ** 2 + (this.points.y[i] - y) ** 2;
-          if (far < least) [least, best] = [far, i];
-        }
-      }
-    }
-    return best;
-  }
-
-  // Points inside a polygon of the screen.
-  inside(polygon) {
-    const rect = this.canvas.getBoundingClientRect();
-    const scale = this.scale();
-    const corners = polygon.map(([x, y]) => [((x - rect.left) * this.ratio - this.canvas.width / 2) / scale + this.view.x, ((y - rect.top) * this.ratio - this.canvas.height / 2) / scale + this.view.y]);
-    const found = [];
-    for (let i = 0; i < this.points.n; i++) {
-      const [x, y] = [this.points.x[i], this.points.y[i]];
-      let inside = false;
-      for (let a = 0, b = corners.length - 1; a < corners.length; b = a++) {
-        const [ax, ay] = corners[a];
-        const [bx, by] = corners[b];
-        if (ay > y !== by > y && x < ((bx - ax) * (y - ay)) / (by - ay) + ax) inside = !inside;
-      }
-      if (inside) found.push(i);
-    }
-    return found;
+    return nearestPoint(this.points, ...this.placeOf(clientX, clientY), (14 * this.ratio) / this.scale());
   }
 
   // Place on the screen, in CSS pixels of the box.
@@ -224,6 +219,9 @@ export class MapCanvas {
   mark(i) {
     if (i === this.marked) return;
     this.marked = i;
+    this.ringed = [];
+    const { n, cluster } = this.points;
+    for (let j = 0; i >= 0 && j < n && this.ringed.length < MOST_RINGS; j++) if (cluster[j] === cluster[i]) this.ringed.push(j);
     this.later();
   }
 
@@ -255,7 +253,7 @@ export class MapCanvas {
     });
     this.canvas.addEventListener("pointerup", (event) => {
       if (this.lasso) {
-        const found = this.inside(this.lasso);
+        const found = pointsInside(this.points, this.lasso.map(([x, y]) => this.placeOf(x, y)));
         this.lasso = held = null;
         this.later();
         if (found.length) onlasso(found);
@@ -272,8 +270,16 @@ export class MapCanvas {
   }
 }
 
-function disc(radius) {
+// Offsets of the pixels of a dot in an image of a given width.
+function disc(radius, width) {
   const offsets = [];
-  for (let a = -radius; a <= radius; a++) for (let b = -radius; b <= radius; b++) if (a * a + b * b <= radius * radius + 0.5) offsets.push(a, b);
-  return offsets;
+  for (let a = -radius; a <= radius; a++) for (let b = -radius; b <= radius; b++) if (a * a + b * b <= radius * radius + 0.5) offsets.push(a * width + b);
+  return Int32Array.from(offsets);
+}
+
+// Points by how much larger their dots are: a step for each fourfold size of the cluster.
+function layersBySize({ n, size }) {
+  const layers = [];
+  for (let i = 0; i < n; i++) (layers[Math.floor(Math.log2(Math.max(1, size[i])) / 2)] ??= []).push(i);
+  return Array.from(layers, (layer) => Uint32Array.from(layer ?? []));
 }

@@ -60,7 +60,8 @@ export function card(one, level, { pick = null, selected = false } = {}) {
       "div",
       { class: "meters" },
       meter("quality", "quality", one.quality),
-      meter("doubt", "doubt", one.doubt),
+      // At a level of the hierarchy nothing but its merges is known.
+      level === "reviewed" ? meter("doubt", "doubt", one.doubt) : meter("quality", "weakest", 1 - one.doubt),
       one.purity !== null && meter("purity", "purity", one.purity),
     ),
   );

@@ -31,7 +31,7 @@ export function pickCluster(title, of, { ok, canBeNew = false }) {
 
     function option(one, i) {
       return h("div", { class: "target", role: "option", id: `target-${i}`, "aria-selected": "false", data: { cluster: one.cluster }, onclick: () => choose(i), ondblclick: () => finish(take(i)) },
-        h("div", { class: "target-name" }, h("strong", {}, clusterName(one)), h("span", { class: "muted" }, plural(one.size, "item"), one.linkage !== null && ` · linkage ${share(one.linkage)}`)),
+        h("div", { class: "target-name" }, h("strong", {}, clusterName(one)), h("span", { class: "muted" }, plural(one.size, "item"), one.linkage !== null && ` · closeness ${share(one.linkage)}`)),
         h("div", { class: "thumbs strip" }, one.exemplars.map((item) => thumb(item, { link: false }))));
     }
 

@@ -37,7 +37,7 @@ function head({ cluster, level, detail, editable, page }) {
       h("div", { class: "crumbs" }, h("a", { href: `#/clusters?level=${level}` }, editable ? "Clusters" : `Level ${level}`), h("span", {}, "›"), h("span", {}, `#${cluster}`),
         detail.above !== null && [h("span", {}, "· merged into"), h("a", { href: clusterLink(detail.level + 1, detail.above) }, `#${detail.above} of level ${detail.level + 1}`)]),
       editable ? name : h("h1", {}, `Cluster ${cluster}`),
-      h("p", { class: "sub row" }, plural(detail.size, "item"), ` · doubt ${share(detail.doubt)} · quality ${share(detail.quality)}`,
+      h("p", { class: "sub row" }, plural(detail.size, "item"), ` · ${editable ? `doubt ${share(detail.doubt)}` : `weakest merge ${share(1 - detail.doubt)}`} · quality ${share(detail.quality)}`,
         detail.purity !== null && ` · purity ${share(detail.purity)}`, detail.junk && h("span", { class: "chip bad" }, "junk"), detail.edited && h("span", { class: "chip accent" }, "edited")),
       identities && h("p", { class: "muted" }, identities)),
     editable
@@ -95,7 +95,7 @@ function partRow(one, { editable }, chosen, changed) {
   const doubtful = one.linkage !== null && one.linkage < 0.9;
   const row = h("div", { class: "part" }, box || h("span"),
     h("div", { class: "part-facts" }, h("strong", {}, plural(one.size, "item")), h("br"),
-      one.linkage === null ? "holds the most typical item" : h("span", { class: doubtful ? "chip warn" : "chip", title: "Estimated probability that the two items whose link joined it are of one identity" }, `${share(one.linkage)} likely`), h("br"),
+      one.linkage === null ? "holds the most typical item" : h("span", { class: doubtful ? "chip warn" : "chip", title: "Estimated probability that it was joined rightly" }, `${share(one.linkage)} likely`), h("br"),
       one.level >= 0 && h("a", { href: clusterLink(one.level, one.part) }, `Cluster ${one.part} of level ${one.level}`)),
     thumbs(one.exemplars, { strip: true }));
   if (box) {
@@ -206,10 +206,12 @@ async function membersPanel({ cluster, path, editable, page, root }) {
   return h("section", { class: "panel" }, h("div", { class: "spread" }, h("div", {}, h("h2", {}, "Members"), h("p", { class: "muted" }, "The most typical item first.", editable && " Tick items to move them; x ticks the focused one, Shift a range.")), h("div", { class: "toolbar", style: { margin: 0 } }, sort)), grid, foot);
 }
 
+const closeness = (one) => `${plural(one.n_edges, "link")} lead there, mean cosine similarity ${share(one.affinity)}. Closeness is their part of all links of the cluster, each counted by how likely it joins two items of one identity.`;
+
 function nearestPanel({ cluster, level, editable, page }, nearest) {
   const rows = nearest.items.map((one) =>
     h("div", { class: "near" },
-      h("div", {}, h("a", { href: clusterLink(level, one.cluster) }, clusterName(one)), h("div", { class: "muted" }, plural(one.size, "item")), h("span", { class: "chip", title: `${plural(one.n_edges, "link")} between the two, mean cosine similarity ${share(one.affinity)}` }, `linkage ${share(one.linkage)}`)),
+      h("div", {}, h("a", { href: clusterLink(level, one.cluster) }, clusterName(one)), h("div", { class: "muted" }, plural(one.size, "item")), h("span", { class: "chip", title: closeness(one) }, `closeness ${share(one.linkage)}`)),
       thumbs(one.exemplars, { strip: true }),
       editable && h("button", { class: "button small", onclick: async () => (await act("merge", { groups: [cluster, one.cluster] })) && stay(cluster, page), data: { merge: one.cluster } }, "Merge")));
   return h("section", { class: "panel" }, h("h2", {}, "Nearest other clusters"), rows.length ? rows : empty(nearest.reason ?? "No other cluster is near."));

@@ -1,10 +1,11 @@
-// The map of peaks. Hover over a peak to see it and its cluster; open the cluster from the side panel.
+// The map of peaks, the most typical items. Hover over a peak to see it and its cluster; open the cluster from the side panel.
 
 import { act } from "./actions.js";
 import { get } from "./api.js";
 import { rampCss } from "./colours.js";
 import { count, h, plural, replace, share } from "./dom.js";
 import { MapCanvas, readMap } from "./map_canvas.js";
+import { MapCentres } from "./map_centres.js";
 import { clusterLink, clusterName, empty, loading, thumb, thumbs } from "./parts.js";
 import { pickCluster } from "./picker.js";
 import { choice } from "./view_clusters.js";
@@ -17,10 +18,11 @@ export async function showMap(root, _, page) {
   const legend = h("div", { class: "legend" });
   const sub = h("p", { class: "sub" }, "The map is being computed…");
   let canvas = null;
+  let centres = null;
   let by = page.values.get("colour") ?? "cluster";
+  let size = page.values.get("size") ?? "";
   let asked = 0;
   let pinned = -1;
-  const centres = h("div", { class: "centres", "aria-hidden": "true" });
 
   function colour(event) {
     by = event.target.value;
@@ -29,8 +31,14 @@ export async function showMap(root, _, page) {
     showLegend();
   }
 
+  function resize(event) {
+    size = event.target.value;
+    page.remember({ size });
+    canvas?.sizeBy(size === "cluster");
+  }
+
   function showLegend() {
-    const texts = { cluster: "One colour for each cluster as reviewed.", level: "Highest level at which a point is a peak: red is the first level, teal the last.", confidence: "Probability of the link that joined the peak: red is low." };
+    const texts = { cluster: "One colour for each cluster as reviewed.", level: "Highest level at which the point is the most typical item of a cluster: red is the first level, teal the last.", confidence: "Probability of the link that joined the item to its cluster: red is low." };
     replace(legend, h("span", {}, texts[by]), by !== "cluster" && h("div", { class: "ramp", style: { background: rampCss() } }));
   }
 
@@ -53,19 +61,6 @@ export async function showMap(root, _, page) {
       h("button", { class: "button", onclick: move, data: { action: "move" } }, "Move these items…")));
   }
 
-  // Names, or else numbers, at the centres of the clusters in view, once there is room for them.
-  function showCentres(places) {
-    const { clientWidth, clientHeight } = box;
-    const inView = [];
-    for (const one of places) {
-      const [x, y] = canvas.screen(one.x, one.y);
-      if (x > 0 && y > 0 && x < clientWidth && y < clientHeight) inView.push({ ...one, left: x, top: y });
-      if (inView.length > 40 && canvas.view.zoom < 2) break;
-    }
-    const shown = canvas.view.zoom >= 1.5 || places.length <= 40 ? inView.slice(0, 40) : inView.filter((one) => names.has(one.cluster)).slice(0, 40);
-    replace(centres, shown.map((one) => h("span", { style: { left: `${one.left}px`, top: `${one.top}px` } }, names.get(one.cluster) ?? `#${one.cluster}`)));
-  }
-
   async function describe(points, i) {
     if (i < 0) return;
     const mine = ++asked;
@@ -86,7 +81,7 @@ export async function showMap(root, _, page) {
   const lasso = h("button", { class: "button", "aria-pressed": "false", title: "Draw around points; Shift and drag does the same", onclick: () => { const on = lasso.getAttribute("aria-pressed") !== "true"; lasso.setAttribute("aria-pressed", String(on)); if (canvas) canvas.lassoMode = on; } }, "Select");
   root.append(
     h("div", { class: "page-head" }, h("div", {}, h("h1", {}, "Map"), sub),
-      h("div", { class: "toolbar", style: { margin: 0 } }, choice("Colour", [["cluster", "cluster"], ["level", "level"], ["confidence", "confidence"]], by, colour), lasso,
+      h("div", { class: "toolbar", style: { margin: 0 } }, choice("Colour", [["cluster", "cluster"], ["level", "level"], ["confidence", "confidence"]], by, colour), choice("Size", [["", "all equal"], ["cluster", "by cluster"]], size, resize), lasso,
         h("button", { class: "button", onclick: () => canvas?.zoomBy(1 / 1.6), "aria-label": "Zoom out" }, "−"), h("button", { class: "button", onclick: () => canvas?.zoomBy(1.6), "aria-label": "Zoom in" }, "+"), h("button", { class: "button", onclick: () => canvas?.home() }, "Whole map ", h("kbd", {}, "0")))),
     h("div", { class: "map-wrap" }, box, h("div", { class: "stack", style: { alignContent: "start" } }, legend, side)));
   replace(side, h("p", { class: "muted" }, "Hover over a point to see it and its cluster, click to pin it. Drag to move, Shift and drag to select, use the wheel to zoom, or use + − 0 and the arrow keys."));
@@ -99,7 +94,7 @@ export async function showMap(root, _, page) {
       replace(box, empty(map.reason));
       return;
     }
-    sub.textContent = `${count(map.points.n)} peaks of level ${map.level}, placed by ${METHODS[map.method] ?? map.method}`;
+    sub.textContent = `${count(map.points.n)} points: the most typical items of the clusters of level ${map.level}, placed by ${METHODS[map.method] ?? map.method}`;
     replace(box);
     // A click pins: the description stays until another click. A click beside the points lets go.
     const pin = (i) => {
@@ -107,27 +102,15 @@ export async function showMap(root, _, page) {
       describe(map.points, i, true);
     };
     const hover = (i) => pinned < 0 && describe(map.points, i);
-    const places = findCentres(map.points);
-    canvas = new MapCanvas(box, map.points, { onhover: hover, onpick: pin, onlasso: (found) => showLasso(map.points, found), onview: () => showCentres(places) });
-    box.append(centres);
+    canvas = new MapCanvas(box, map.points, { onhover: hover, onpick: pin, onlasso: (found) => showLasso(map.points, found), onview: () => centres?.follow() });
+    centres = new MapCentres(canvas, named.items.map(({ cluster, name }) => ({ cluster, name })));
+    box.append(centres.box);
     canvas.canvas.tabIndex = 0;
-    canvas.canvas.setAttribute("aria-label", "Map of peaks");
+    canvas.canvas.setAttribute("aria-label", "Map of the most typical items");
     canvas.canvas.setAttribute("role", "img");
     canvas.colourBy(by);
-    page.left.addEventListener("abort", () => canvas.close());
+    canvas.sizeBy(size === "cluster");
+    page.left.addEventListener("abort", () => { canvas.close(); centres.close(); });
     Object.entries({ "+": () => canvas.zoomBy(1.6), "=": () => canvas.zoomBy(1.6), "-": () => canvas.zoomBy(1 / 1.6), 0: () => canvas.home(), ArrowLeft: () => canvas.moveBy(80, 0), ArrowRight: () => canvas.moveBy(-80, 0), ArrowUp: () => canvas.moveBy(0, 80), ArrowDown: () => canvas.moveBy(0, -80) }).forEach(([key, action]) => page.keys.set(key, action));
   });
-}
-
-// Mean place of the points of each cluster, the largest clusters first.
-function findCentres({ n, x, y, cluster }) {
-  const sums = new Map();
-  for (let i = 0; i < n; i++) {
-    const one = sums.get(cluster[i]) ?? { cluster: cluster[i], x: 0, y: 0, n: 0 };
-    one.x += x[i];
-    one.y += y[i];
-    one.n += 1;
-    sums.set(cluster[i], one);
-  }
-  return [...sums.values()].map((one) => ({ ...one, x: one.x / one.n, y: one.y / one.n })).sort((a, b) => b.n - a.n).slice(0, 2000);
 }

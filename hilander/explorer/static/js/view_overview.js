@@ -5,6 +5,9 @@ import { count, h, plural, s, score, share } from "./dom.js";
 import { card, empty } from "./parts.js";
 import { MapCanvas, readMap } from "./map_canvas.js";
 
+// Points of the small map: more would look the same.
+const MOST_DOTS = 20000;
+
 export async function showOverview(root, _, page) {
   const [overview, doubtful] = await Promise.all([get("overview"), get("clusters", { sort: "doubt", limit: 4 })]);
   root.append(
@@ -16,7 +19,7 @@ export async function showOverview(root, _, page) {
         h("section", { class: "panel" }, h("h2", {}, "Levels"), levelTable(overview)),
         h("section", { class: "panel" }, h("h2", {}, "Cluster sizes"), histogram(overview.sizes))),
       h("div", { class: "two" },
-        h("section", { class: "panel" }, h("div", { class: "spread" }, h("h2", {}, "Map of peaks"), h("a", { href: "#/map" }, "Open the map")), smallMap(root, page)),
+        h("section", { class: "panel" }, h("div", { class: "spread" }, h("h2", {}, "Map"), h("a", { href: "#/map" }, "Open the map")), smallMap(root, page)),
         h("section", { class: "panel" }, h("h2", {}, "Settings and times"), details(overview.details))),
       h("section", {}, h("div", { class: "spread", style: { margin: "8px 0 12px" } }, h("h2", {}, "Most doubtful clusters"), h("a", { href: "#/clusters?sort=doubt" }, "All by doubt")),
         h("div", { class: "cards" }, doubtful.items.map((one) => card(one, "reviewed"))))),
@@ -78,7 +81,7 @@ export function histogram(bins) {
 function smallMap(root, page) {
   const box = h("div", { class: "map-box", style: { height: "300px", minHeight: "0", border: "0" } });
   root.addEventListener("shown", async () => {
-    const map = await readMap(page).catch(() => null);
+    const map = await readMap(page, MOST_DOTS).catch(() => null);
     if (page.left.aborted) return;
     if (!map?.points) {
       box.replaceWith(empty(map?.reason ?? "There is no map."));

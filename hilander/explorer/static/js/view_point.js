@@ -48,12 +48,12 @@ function path(point) {
 function neighbours(point) {
   if (!point.neighbours.length) return empty("The run kept no graph, so neighbours are not known.");
   return h("div", { class: "scroll" }, h("table", {},
-    h("thead", {}, h("tr", {}, ["", "Id", "Affinity", "Linkage", "Cluster", ""].map((name, i) => h("th", { class: i === 2 || i === 3 ? "right" : "" }, name)))),
+    h("thead", {}, h("tr", {}, ["", "Id", "Similarity", "Likely the same", "Cluster", ""].map((name, i) => h("th", { class: i === 2 || i === 3 ? "right" : "" }, name)))),
     h("tbody", {}, point.neighbours.map((one) => h("tr", {},
       h("td", { style: { width: "56px" } }, thumb(one)),
       h("td", {}, h("a", { href: `#/point/${one.row}` }, one.id), one.label && h("div", { class: "muted" }, one.label)),
       h("td", { class: "right" }, share(one.affinity)), h("td", { class: "right" }, share(one.linkage)),
       h("td", {}, h("a", { href: clusterLink("reviewed", one.cluster) }, `#${one.cluster}`)),
-      h("td", {}, one.is_parent && h("span", { class: "chip accent" }, "its parent"), !one.same_cluster && h("span", { class: "chip warn" }, "other cluster")))))),
-    h("p", { class: "muted" }, `${plural(point.neighbours.length, "nearest neighbour")} by cosine.`));
+      h("td", {}, one.is_parent && h("span", { class: "chip accent" }, "linked to it"), !one.same_cluster && h("span", { class: "chip warn" }, "other cluster")))))),
+    h("p", { class: "muted" }, `${plural(point.neighbours.length, "nearest neighbour")} by cosine similarity. “Likely the same” is the estimated probability that the two are of one identity.`));
 }

@@ -52,15 +52,15 @@ export async function showTree(root, _, page) {
     const text = `${plural(one.count, "cluster")} with ${plural(one.size, "item")} in total`;
     const left = Math.max((one.start - tree.start) * scale, 0);
     const right = Math.min((one.start + one.size - tree.start) * scale, (tree.end - tree.start) * scale);
-    return h("button", { class: "bar rest", title: text, "aria-label": text, tabIndex: -1, style: { left: `${left}px`, width: `${Math.max(right - left - 1, 1)}px`, background: css(ramp(1 - one.doubt)) }, onclick: () => { clicked = null; go(one.start, one.start + one.size); } });
+    return h("button", { class: "bar rest", title: text, "aria-label": text, tabIndex: -1, style: { left: `${left}px`, width: `${Math.max(right - left - 1, 1)}px`, background: css(ramp(one.weakest)) }, onclick: () => { clicked = null; go(one.start, one.start + one.size); } });
   }
 
   function bar(one, level, tree, scale, tall) {
     const left = Math.max((one.start - tree.start) * scale, 0);
     const right = Math.min((one.start + one.size - tree.start) * scale, (tree.end - tree.start) * scale);
     const wide = right - left - 1;
-    const colour = css(ramp(1 - one.doubt));
-    const text = `${one.name ?? "#" + one.cluster} · ${plural(one.size, "item")} · doubt ${share(one.doubt)}`;
+    const colour = css(ramp(one.weakest));
+    const text = `${one.name ?? "#" + one.cluster} · ${plural(one.size, "item")} · weakest merge ${share(one.weakest)}`;
     const zoom = () => {
       clicked = { level, cluster: one.cluster };
       // A click on a cluster that fills the view opens it.
@@ -107,8 +107,8 @@ export async function showTree(root, _, page) {
     h("div", { class: "page-head" }, h("div", {}, h("h1", {}, "Hierarchy"), sub),
       h("div", { class: "row" }, h("button", { class: "button", onclick: () => zoom(2), "aria-label": "Zoom out" }, "−"), h("button", { class: "button", onclick: () => zoom(0.5), "aria-label": "Zoom in" }, "+"), h("button", { class: "button", onclick: () => { trail.length = 0; go(0, total); } }, "Everything ", h("kbd", {}, "0")))),
     crumbs, h("div", { class: "icicle-wrap" }, names, box), h("div", { class: "minimap" }, window_),
-    h("div", { class: "legend scale", "aria-label": "Colours" }, h("span", {}, "doubt 1.00"), h("div", { class: "ramp", style: { background: rampCss() } }), h("span", {}, "doubt 0.00")),
-    h("p", { class: "muted" }, "Doubt is one minus the probability of the weakest merge inside. Click to zoom in, click again to open. The wheel, + − and the arrow keys move the view."));
+    h("div", { class: "legend scale", "aria-label": "Colours" }, h("span", {}, "weakest merge 0.00"), h("div", { class: "ramp", style: { background: rampCss() } }), h("span", {}, "1.00")),
+    h("p", { class: "muted" }, "The colour is the probability of the weakest merge inside. Click to zoom in, click again to open. The wheel, + − and the arrow keys move the view."));
   root.append(cutPanel(page));
   root.addEventListener("shown", load);
   const resized = () => load();
