@@ -153,7 +153,8 @@ def read_known(
     )
     knowledge = Knowledge(must + others.must, cannot + others.cannot, together, apart, known)
     constraints = build_constraints(n_points, knowledge, ids)
-    news = News(review=(own.must, own.cannot))
+    clusters = read_reviewed(args, args.output)
+    news = News(review=(own.must, own.cannot), clusters=clusters)
     held, conflicts = hold_review(constraints, news, names)
     lines += describe_conflicts(conflicts)
     if held.is_empty and not columns:

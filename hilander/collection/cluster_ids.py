@@ -7,6 +7,7 @@ A review is a clustering too: what it joins or splits off goes on under the ids 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -54,12 +55,15 @@ class Reviewed:
         Id of the cluster of each item in the run, and as reviewed.
     next_id : int
         The lowest number that was never the id of a cluster of the review.
+    named : sequence of str
+        Ids of items of clusters of different names, one of each.
     """
 
     ids: list[str]
     before: IntArray
     after: IntArray
     next_id: int
+    named: Sequence[str] = ()
 
     def correct(self, ids: npt.NDArray[Any], clusters: IntArray) -> IntArray:
         """The clusters as reviewed, if they are those that the review is of; else as they are.

@@ -7,8 +7,9 @@ from, so that new items are compared with old ones, and the names of the known l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ class News:
         Decisions of the review of the collection, in place of those that held so far. They are not
         kept, since a review may change. A decision that contradicts the rest is left out.
     clusters : Reviewed, optional
-        The clusters as reviewed: their ids go on.
+        The clusters as reviewed: their ids go on, and those of different names stay apart.
     """
 
     must_link: Sequence[Pair] = ()
@@ -243,6 +244,25 @@ def hold_review(
     conflicts : list of str
         Decisions that contradict what was given or an earlier decision, which do not hold.
     """
+    held, conflicts = _hold_pairs(given, news, names)
+    here = set(names)
+    heads = [] if news.clusters is None else [one for one in news.clusters.named if one in here]
+    chosen: list[str] = []
+    while heads:
+        hold_first = partial(_add_apart, held, chosen, heads, names)
+        fitting, held = _longest_fitting(held, len(heads), hold_first)
+        chosen += heads[:fitting]
+        conflicts += [
+            f"{one} has another name than an item that it belongs with"
+            for one in heads[fitting : fitting + 1]
+        ]
+        heads = heads[fitting + 1 :]
+    return held, conflicts
+
+
+def _hold_pairs(
+    given: Constraints, news: News, names: Sequence[str]
+) -> tuple[Constraints, list[str]]:
     here, review = set(names), news.review or ((), ())
     said = [
         (kind, pair)
@@ -253,7 +273,7 @@ def hold_review(
     conflicts = []
     held = given
     while said:
-        fitting, held = _longest_fitting(held, said, names)
+        fitting, held = _longest_fitting(held, len(said), partial(_add_pairs, held, said, names))
         if fitting < len(said):
             kind, (left, right) = said[fitting]
             verdict = "the same" if kind == "must_link" else "different"
@@ -263,14 +283,23 @@ def hold_review(
 
 
 def _longest_fitting(
-    held: Constraints, said: list[tuple[str, Pair]], names: Sequence[str]
+    held: Constraints, n_said: int, hold_first: Callable[[int], Constraints]
 ) -> tuple[int, Constraints]:
-    """How many decisions, from the first, contradict nothing; and the constraints with them."""
-    fitting, best, step = 0, held, len(said)
+    """How many decisions, from the first, contradict nothing; and the constraints with them.
+
+    Parameters
+    ----------
+    held : Constraints
+        Without any of the decisions.
+    n_said : int
+    hold_first : callable number -> Constraints
+        The constraints with so many decisions; LabelError if they contradict something.
+    """
+    fitting, best, step = 0, held, n_said
     while step:
-        if fitting + step <= len(said):
+        if fitting + step <= n_said:
             try:
-                best = _add_pairs(best, said[fitting : fitting + step], names)
+                best = hold_first(fitting + step)
                 fitting += step
                 continue
             except LabelError:
@@ -279,11 +308,23 @@ def _longest_fitting(
     return fitting, best
 
 
-def _add_pairs(
-    held: Constraints, said: list[tuple[str, Pair]], names: Sequence[str]
+def _add_apart(
+    held: Constraints, chosen: list[str], heads: list[str], names: Sequence[str], count: int
 ) -> Constraints:
+    """Constraints that hold the chosen items and the first of others apart."""
+    apart = {*chosen, *heads[:count]}
+    column = np.array([0 if name in apart else -1 for name in names])
+    group = build_constraints(len(names), Knowledge(apart=[column]), names)
+    return join_constraints([held, group], names)
+
+
+def _add_pairs(
+    held: Constraints, said: list[tuple[str, Pair]], names: Sequence[str], count: int
+) -> Constraints:
+    """Constraints that hold the first decisions too."""
     pairs = {
-        one: [pair for kind, pair in said if kind == one] for one in ("must_link", "cannot_link")
+        one: [pair for kind, pair in said[:count] if kind == one]
+        for one in ("must_link", "cannot_link")
     }
     return join_constraints([held, build_constraints(len(names), Knowledge(**pairs), names)], names)
 

@@ -133,6 +133,28 @@ def test_clusters_that_a_review_made_keep_their_numbers(files, tmp_path, capsys)
         assert (found[stays] == group).all()
 
 
+def test_clusters_of_different_names_stay_apart(files, tmp_path, capsys):
+    folder, ids, free = files
+    a, b = np.flatnonzero(free == free[0])[:2].tolist()
+    run = tmp_path / "run"
+    command = ["cluster", str(folder / "faces.parquet"), "-o", str(run)]
+    assert main(command) == 0
+    parted = int(free.max()) + 1
+    named = [
+        ("split", {"group": int(free[a]), "parts": [[b]]}),
+        ("name", {"group": int(free[a]), "name": "Ada", "head": a}),
+        ("name", {"group": parted, "name": "Bo", "head": b}),
+    ]
+    review(run, named)
+    assert main(command) == 0
+    labels = Hierarchy.load(run).labels()
+    assert labels[a] != labels[b]
+    capsys.readouterr()
+    together = write_pairs(tmp_path / "together.csv", [(ids[a], ids[b])])
+    assert main([*command, "--together", str(together)]) == 0
+    assert f"{ids[b]} has another name" in capsys.readouterr().out
+
+
 def test_decisions_that_were_undone_are_not_held(files, tmp_path, capsys):
     folder, _, free = files
     a, b, _ = against(free)

@@ -118,7 +118,8 @@ def _name(grouping: Grouping, body: dict[str, Any]) -> dict[str, Any]:
     name = " ".join(name.split())
     if len(name) > LONGEST_NAME:
         raise SettingError(f"a name of {len(name)} letters; use at most {LONGEST_NAME}")
-    return {"group": grouping.check(_check_number(body.get("group"), "group")), "name": name}
+    group = grouping.check(_check_number(body.get("group"), "group"))
+    return {"group": group, "name": name, "head": int(grouping.peaks[group])}
 
 
 def _junk(grouping: Grouping, body: dict[str, Any]) -> dict[str, Any]:

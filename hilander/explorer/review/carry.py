@@ -1,8 +1,8 @@
 """Carry a review over to a new clustering of the same items.
 
 A name or junk mark goes to the new cluster that holds most of the old cluster's items. Must-links
-are kept by merging, cannot-links are checked. A decision that no longer fits becomes a conflict,
-which the page lists.
+are kept by merging, cannot-links are checked. A decision that no longer fits, or hardly, becomes a
+conflict, which the page lists.
 """
 
 from __future__ import annotations
@@ -118,37 +118,83 @@ def _carry_links(
         )
 
 
-def _carry_marks(old: ReviewState, rows: IntArray, after: ReviewState, carried: Carried) -> None:
-    taken: dict[int, str] = {}
-    marked = sorted(set(old.names) | old.junk, key=lambda group: -len(old.rows_of(group)))
-    for group in marked:
-        name = old.names.get(group)
-        title = f"“{name}”" if name else f"junk cluster {group}"
+@dataclass(frozen=True, eq=False)
+class _Marked:
+    """A group with a name or a junk mark, and the new clusters that have its items.
+
+    Parameters
+    ----------
+    group : int
+    name : str, optional
+    clusters, counts : ndarray of shape (n_clusters,)
+        New clusters, and the number of items in each, the largest number first.
+    """
+
+    group: int
+    name: str | None
+    clusters: IntArray
+    counts: IntArray
+
+    @classmethod
+    def of_group(cls, group: int, old: ReviewState, rows: IntArray, after: ReviewState) -> _Marked:
+        """Look where the items of a group are now."""
         now = rows[old.rows_of(group)]
-        now = now[now >= 0]
-        if not len(now):
-            _conflict(carried, "lost", f"{title}: the new run has none of its items", [])
+        found, counts = np.unique(after.labels[now[now >= 0]], return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        return cls(group, old.names.get(group), found[order], counts[order])
+
+    @property
+    def title(self) -> str:
+        """How a conflict calls it."""
+        return f"“{self.name}”" if self.name else f"junk cluster {self.group}"
+
+    @property
+    def is_scattered(self) -> bool:
+        """Whether no cluster has half of the items."""
+        return bool(self.counts.max(initial=0) < _MAJORITY * self.counts.sum())
+
+
+def _carry_marks(old: ReviewState, rows: IntArray, after: ReviewState, carried: Carried) -> None:
+    by_size = sorted(set(old.names) | old.junk, key=lambda group: -len(old.rows_of(group)))
+    marked = [_Marked.of_group(group, old, rows, after) for group in by_size]
+    taken: dict[int, str] = {}
+    for one in sorted(marked, key=lambda one: one.is_scattered):
+        if not len(one.clusters):
+            _conflict(carried, "lost", f"{one.title}: the new run has none of its items", [])
             continue
-        found, counts = np.unique(after.labels[now], return_counts=True)
-        best = int(found[np.argmax(counts)])
-        if counts.max() < _MAJORITY * len(now):
-            text = f"{title}: its {len(now)} items are in {len(found)} clusters, none holds half"
-            largest = found[np.argsort(-counts)][:_MOST_LISTED].tolist()
-            _conflict(carried, "scattered", text, largest, name)
-            continue
-        if name and best in taken:
-            text = f"{title} and “{taken[best]}” are now one cluster, which keeps the latter name"
-            _conflict(carried, "name", text, [best], name)
-        elif name:
-            taken[best] = name
-            _apply(after, carried, "name", {"group": best, "name": name, "carried": True})
-        if group in old.junk:
-            size = int((after.labels == best).sum())
-            if 2 * int(counts.max()) < size:
-                text = f"{title}: its items are a minority of their new cluster, not marked as junk"
-                _conflict(carried, "junk", text, [best])
-            else:
-                _apply(after, carried, "junk", {"group": best, "junk": True, "carried": True})
+        if one.is_scattered:
+            text = f"{one.title}: its {one.counts.sum()} items are in {len(one.clusters)} clusters"
+            largest = one.clusters[:_MOST_LISTED].tolist()
+            _conflict(carried, "scattered", f"{text}, none holds half", largest, one.name)
+        if one.name:
+            head = int(rows[old.heads[one.group]]) if one.group in old.heads else -1
+            _carry_name(one, head, taken, after, carried)
+        if one.group in old.junk and not one.is_scattered:
+            _carry_junk(one, after, carried)
+
+
+def _carry_name(
+    one: _Marked, head: int, taken: dict[int, str], after: ReviewState, carried: Carried
+) -> None:
+    best = int(one.clusters[0])
+    if best not in taken:
+        taken[best] = one.name or ""
+        if head < 0 or after.labels[head] != best:
+            head = int(after.rows_of(best)[0])
+        given = {"group": best, "name": one.name, "head": head, "carried": True}
+        _apply(after, carried, "name", given)
+    elif not one.is_scattered:
+        text = f"{one.title} and “{taken[best]}” are now one cluster, which keeps the latter name"
+        _conflict(carried, "name", text, [best], one.name)
+
+
+def _carry_junk(one: _Marked, after: ReviewState, carried: Carried) -> None:
+    best = int(one.clusters[0])
+    if 2 * int(one.counts[0]) < int((after.labels == best).sum()):
+        text = f"{one.title}: its items are a minority of their new cluster, not marked as junk"
+        _conflict(carried, "junk", text, [best])
+    else:
+        _apply(after, carried, "junk", {"group": best, "junk": True, "carried": True})
 
 
 def _apply(state: ReviewState, carried: Carried, kind: str, payload: dict[str, Any]) -> None:

@@ -83,7 +83,8 @@ def prepare_solution(
         return "link", marked
     if choice.startswith(GIVE):
         group = grouping.check(int(choice.removeprefix(GIVE)))
-        return "name", marked | {"group": group, "name": conflict["name"]}
+        head = int(grouping.peaks[group])
+        return "name", marked | {"group": group, "name": conflict["name"], "head": head}
     if choice == "junk":
         return "junk", marked | {"group": grouping.check(conflict["clusters"][0]), "junk": True}
     a, b = int(conflict["a"]), int(conflict["b"])

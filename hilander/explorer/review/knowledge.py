@@ -79,11 +79,12 @@ def read_review(run: Path) -> ReviewKnowledge:
         state.apply(event)
     must, cannot = state.constraints()
     ids = base.ids
+    named = [ids[row] for row in state.typical_items().tolist()]
     return ReviewKnowledge(
         [(ids[a], ids[b]) for a, b in must],
         [(ids[a], ids[b]) for a, b in cannot],
         _find_groups(state, ids),
-        Reviewed(ids, base.labels, state.labels, state.next_group),
+        Reviewed(ids, base.labels, state.labels, state.next_group, named),
     )
 
 

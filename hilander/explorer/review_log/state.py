@@ -70,6 +70,7 @@ class ReviewState:
         self.next_group = n_base
         self.changed: dict[int, IntArray] = {}
         self.names: dict[int, str] = {}
+        self.heads: dict[int, int] = {}  # an item that is typical of a named group
         self.junk: set[int] = set()
         self.answers: dict[str, str] = {}
         self.must: list[tuple[int, int, int]] = []
@@ -88,7 +89,7 @@ class ReviewState:
         """Return a copy that can be changed while this state is being read."""
         twin = copy.copy(self)
         twin.labels = self.labels.copy()
-        for name in ("changed", "names", "junk", "answers", "must", "cannot"):
+        for name in ("changed", "names", "heads", "junk", "answers", "must", "cannot"):
             setattr(twin, name, copy.copy(getattr(self, name)))
         return twin
 
@@ -111,6 +112,18 @@ class ReviewState:
         cannot = {_pair(a, b) for a, b, _ in self.cannot if self.labels[a] != self.labels[b]}
         return sorted(must), sorted(cannot)
 
+    def typical_items(self) -> IntArray:
+        """Rows of items of groups of different names, one of each name: that of the largest group.
+
+        Two items with different names are of different identities.
+        """
+        found: dict[str, tuple[int, int]] = {}
+        for group, head in self.heads.items():
+            if 0 <= head < len(self.labels) and self.labels[head] == group:
+                key = self.names[group].casefold()
+                found[key] = max(found.get(key, (0, 0)), (len(self.rows_of(group)), -head))
+        return np.array(sorted(-head for _, head in found.values()), dtype=np.int64)
+
     def _merge(self, payload: dict[str, Any]) -> None:
         groups = [self._group(group) for group in payload["groups"]]
         if len(set(groups)) < 2:
@@ -119,12 +132,12 @@ class ReviewState:
         # The largest group keeps its number, and its name if it has one.
         target = max(groups, key=lambda group: (len(rows[group]), -group))
         named = [target, *groups]
-        name = next((self.names[group] for group in named if group in self.names), None)
+        source = next((group for group in named if group in self.names), target)
+        name, head = self.names.get(source), self.heads.get(source)
         for group in set(groups) - {target}:
             self._empty(group)
         self._set_rows(target, np.concatenate([rows[group] for group in dict.fromkeys(groups)]))
-        if name is not None:
-            self.names[target] = name
+        self._call(target, name, head)
 
     def _split(self, payload: dict[str, Any]) -> None:
         group = self._group(payload["group"])
@@ -159,10 +172,7 @@ class ReviewState:
         group, name = self._group(payload["group"]), str(payload["name"]).strip()
         if len(name) > LONGEST_NAME:
             raise SettingError(f"a name of {len(name)} letters; use at most {LONGEST_NAME}")
-        if name:
-            self.names[group] = name
-        else:
-            self.names.pop(group, None)
+        self._call(group, name, payload.get("head"))
 
     def _junk(self, payload: dict[str, Any]) -> None:
         group = self._group(payload["group"])
@@ -217,13 +227,21 @@ class ReviewState:
         self.next_group = max(self.next_group, *(number + 1 for number in numbers))
         return numbers
 
+    def _call(self, group: int, name: str | None, head: int | None) -> None:
+        self.names.pop(group, None)
+        self.heads.pop(group, None)
+        if name:
+            self.names[group] = name
+            if head is not None:
+                self.heads[group] = int(head)
+
     def _set_rows(self, group: int, rows: IntArray) -> None:
         self.changed[group] = rows
         self.labels[rows] = group
 
     def _empty(self, group: int) -> None:
         self.changed[group] = np.empty(0, dtype=np.int64)
-        self.names.pop(group, None)
+        self._call(group, None, None)
         self.junk.discard(group)
 
 

@@ -10,9 +10,9 @@ IDS = [f"i{row}" for row in range(12)]
 OLD = np.repeat([0, 1, 2, 3], 3)
 
 
-def carried(new_labels, *actions, new_ids=None):
-    base = Base(1, "old", 4, IDS, OLD)
-    old = ReviewState(OLD, 4)
+def carried(new_labels, *actions, new_ids=None, labels=OLD):
+    base = Base(1, "old", 4, IDS, labels)
+    old = ReviewState(labels, 4)
     for seq, (kind, payload) in enumerate(actions, 1):
         old.apply(Event(seq, kind, payload))
     labels = np.asarray(new_labels)
@@ -90,10 +90,29 @@ def test_two_names_in_one_new_cluster_are_a_conflict():
     assert "bo" in result.conflicts[0]["text"]
 
 
-def test_the_name_of_a_scattered_cluster_is_a_conflict():
-    result, state = carried([0, 1, 2, 0, 0, 0, 1, 1, 1, 2, 2, 2], named(0, "ada"))
-    assert state.names == {}
+def test_the_name_of_a_scattered_cluster_is_a_conflict_and_goes_to_most_of_its_items():
+    old = np.array([0, 0, 0, 0, 0, 1, 1, 2, 2, 2, 2, 3])
+    new = np.array([5, 5, 0, 2, 3, 1, 1, 5, 2, 3, 3, 4])
+    result, state = carried(new, named(0, "ada"), labels=old)
+    assert state.names == {5: "ada"}
     assert [conflict["kind"] for conflict in result.conflicts] == ["scattered"]
+    # Another name that has the cluster by right keeps it.
+    new[[7, 8, 9]] = 5
+    result, state = carried(new, named(0, "ada"), named(2, "bo"), labels=old)
+    assert state.names == {5: "bo"}
+    assert [conflict["kind"] for conflict in result.conflicts] == ["scattered"]
+
+
+def test_items_that_are_typical_of_names_stay_typical():
+    actions = [("name", {"group": group, "name": name, "head": head})
+               for group, name, head in ((0, "ada", 1), (1, "bo", 4), (2, "Ada", 8))]  # fmt: skip
+    new = OLD.copy()
+    new[4] = 3
+    _, state = carried(new, *actions)
+    heads = state.typical_items().tolist()
+    assert len(heads) == 2  # one of each name, whatever its case
+    assert 4 not in heads  # it is in another cluster now
+    assert set(OLD[heads]) in ({0, 1}, {1, 2})
 
 
 def test_missing_items_are_conflicts():
