@@ -54,6 +54,8 @@ table { border-collapse: collapse; margin: 1rem 0; }
 th, td { padding: .3rem .9rem; border-bottom: 1px solid #ddd; text-align: right; }
 th:first-child, td:first-child { text-align: left; }
 img { max-width: 100%; height: auto; }
+.scroll { overflow-x: auto; }
+li { overflow-wrap: anywhere; }
 code { background: #f3f3f3; padding: .1rem .3rem; }
 h2 { margin-top: 2.5rem; }
 """
@@ -140,7 +142,7 @@ def _page(result: DemoResult, data: GlyphData, shown: list[str]) -> str:
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>hilander demo</title><style>{_STYLE}</style></head><body>",
         "<h1>Grouping characters that were not in the training set</h1>",
         f"<p>The model was trained on {len(data.train_ids):,} labelled images of {n_train} "
@@ -167,7 +169,10 @@ def _page(result: DemoResult, data: GlyphData, shown: list[str]) -> str:
 
 
 def _table(result: DemoResult) -> str:
-    lines = ["<table><tr><th></th><th>Fp</th><th>Fb</th><th>NMI</th><th>clusters / true</th></tr>"]
+    lines = [
+        '<div class="scroll" tabindex="0" role="group" aria-label="Scores"><table>'
+        "<tr><td></td><th>Fp</th><th>Fb</th><th>NMI</th><th>clusters / true</th></tr>"
+    ]
     for name, scores in result.scores.items():
         values = (scores.pairwise.f, scores.bcubed.f, scores.nmi)
         cells = "".join(f"<td>{value:.3f}</td>" for value in values)
@@ -175,4 +180,4 @@ def _table(result: DemoResult) -> str:
             f"<tr><td>{html.escape(name)}</td>{cells}"
             f"<td>{scores.n_clusters:,} / {scores.n_identities:,}</td></tr>"
         )
-    return "\n".join([*lines, "</table>"])
+    return "\n".join([*lines, "</table></div>"])

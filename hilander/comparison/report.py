@@ -154,11 +154,14 @@ def _html_page(title: str, facts: str, summaries: Sequence[Summary], picture: by
     image = f'<img alt="methods by score and time" src="data:image/png;base64,{encoded}">'
     return (
         "<!doctype html>\n"
-        f'<html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>\n'
+        f'<html lang="en"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(title)}</title>\n"
         f"<style>{_STYLE}</style>\n"
         f"<h1>{html.escape(title)}</h1>\n<p>{html.escape(facts)}</p>\n"
         f"{image if picture else ''}\n"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>\n</html>\n"
+        f'<div class="scroll" tabindex="0" role="group" aria-label="Methods">'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>\n</html>\n"
     )
 
 
@@ -167,7 +170,7 @@ _STYLE = (
     "color:#222;background:#fff}table{border-collapse:collapse;width:100%;font-size:14px}"
     "th,td{padding:.3rem .6rem;border-bottom:1px solid #ddd;text-align:right;white-space:nowrap}"
     "th:first-child,td:first-child,td:last-child,th:last-child,.error{text-align:left}"
-    "td:last-child,.error{white-space:normal;color:#555}img{max-width:100%}"
+    "td:last-child,.error{white-space:normal;color:#555}img{max-width:100%}.scroll{overflow-x:auto}"
 )
 
 

@@ -86,7 +86,9 @@ def _table(heads: list[str], rows: list[list[str]]) -> str:
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
     top = f"<thead><tr>{head}</tr></thead>" if any(heads) else ""
-    return f'<div class="scroll"><table>{top}<tbody>{body}</tbody></table></div>'
+    # It can be focused, so that keys scroll it where it is wider than the screen.
+    box = '<div class="scroll" tabindex="0" role="group" aria-label="Table">'
+    return f"{box}<table>{top}<tbody>{body}</tbody></table></div>"
 
 
 def _sizes(facts: ReportFacts) -> str:
@@ -106,7 +108,9 @@ def _sizes(facts: ReportFacts) -> str:
             f"{one['clusters']:,}</text>"
             f'<text x="{middle:.1f}" y="{height - 14}" text-anchor="middle">{name}</text>'
         )
-    return f'<svg viewBox="0 0 {width} {height}" role="img">{"".join(bars)}</svg>'
+    text = "Number of clusters by size"
+    head = f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{text}">'
+    return f"{head}{''.join(bars)}</svg>"
 
 
 def _map(facts: ReportFacts) -> str:
@@ -127,7 +131,8 @@ def _map(facts: ReportFacts) -> str:
         f"{len(layout.points):,} points{shown}: the most typical items of the clusters of level "
         f"{layout.level}, placed by {layout.method}; one colour for each cluster."
     )
-    picture = f'<svg viewBox="0 0 760 760" role="img">{dots}</svg>'
+    text = "Map of the most typical items"
+    picture = f'<svg viewBox="0 0 760 760" role="img" aria-label="{text}">{dots}</svg>'
     return f"<h2>Map</h2><p>{escape(note)}</p>{picture}"
 
 

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.explorer.serving import PHONE
+
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 axe = pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
 
@@ -16,8 +18,13 @@ PAGES = ("", "clusters", "cluster/reviewed/0", "point/3", "tree", "map", "review
          "review/conflicts", "review/export", "compare")  # fmt: skip
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_no_page_has_a_serious_finding(page, site, theme):
+@pytest.mark.parametrize(
+    ("theme", "device"),
+    [("light", {}), ("dark", {}), ("light", PHONE)],
+    ids=["light", "dark", "phone"],
+)
+def test_no_page_has_a_serious_finding(open_page, site, theme, device):
+    page = open_page(site, **device)
     site.explorer.act("name", {"group": 0, "name": "tulips"})
     page.emulate_media(color_scheme=theme)
     findings = {}
@@ -58,6 +65,61 @@ def test_an_action_is_reached_in_five_stops_and_the_arrows_move_in_grids(page, s
     page.locator("[role=tab][aria-selected=true]").focus()
     page.keyboard.press("ArrowRight")
     page.until("location.hash === '#/review/pair'")
+
+
+# What is done on each page: one of these is focused after at most five stops.
+ACTIONS = {
+    "": "a[href='#/review']",
+    "clusters": ".card, .card input",
+    "cluster/reviewed/{}": "[data-action=merge-with]",
+    "point/3": "[data-action=move]",
+    "tree": "[aria-label='Zoom in']",
+    "map": "[aria-label='Zoom in'], .toolbar .button",
+    "review": "[data-verdict=same]",
+    "review/log": "[data-action=undo]",
+    "compare": "main select",
+}
+
+
+@pytest.mark.parametrize("path", list(ACTIONS))
+def test_every_page_has_an_action_within_five_stops(page, site, path):
+    page.go(path.format(int(site.explorer.reviewed().order("size")[0])))
+    page.until(f"document.querySelector({ACTIONS[path]!r})")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to content"
+    page.keyboard.press("Enter")
+    stops = 1
+    while not page.evaluate(f"document.activeElement.matches({ACTIONS[path]!r})"):
+        page.keyboard.press("Tab")
+        stops += 1
+        assert stops <= 5
+
+
+def test_20_doubtful_questions_take_one_click_and_20_keys(serve_run, open_page, tmp_path):
+    from tests.explorer.small_runs import write_run
+
+    site = serve_run(write_run(tmp_path / "doubtful", p_tau=0.8, max_levels=2))
+    assert len(site.explorer.questions) >= 20
+    page = open_page(site)
+    page.go("")
+    page.locator("a:has-text('Start reviewing')").click()
+    page.until("document.querySelector('.question')")
+    for number in range(20):
+        asked = page.locator(".question").get_attribute("data-key")
+        page.keyboard.press("sdk"[number % 3])
+        page.until(f"document.querySelector('.question')?.dataset.key !== {asked!r}")
+    assert len(site.explorer.review.done) == len(site.explorer.review.state.answers) == 20
+
+
+def test_the_focus_stays_on_the_button_that_answers(page, site):
+    page.go("review")
+    page.locator("[data-verdict=skip]").focus()
+    for _ in range(3):
+        asked = page.locator(".question").get_attribute("data-key")
+        page.keyboard.press("Enter")
+        page.until(f"document.querySelector('.question')?.dataset.key !== {asked!r}")
+        assert page.evaluate("document.activeElement.dataset.verdict") == "skip"
+    assert len(site.explorer.review.done) == 3
 
 
 def test_shift_selects_a_range(page, site):

@@ -228,8 +228,8 @@ async function start() {
   document.documentElement.dataset.theme = stored ?? preferred;
   document.getElementById("theme").addEventListener("click", flipTheme);
   document.getElementById("help").addEventListener("click", showKeys);
-  // Its address would be read as the address of a view.
-  document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
+  // Its address would be read as the address of a view. It leads to what is worked on, if the view says what that is.
+  document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); (main.querySelector("[data-start] :is(.card, button:enabled)") ?? main).focus(); });
   document.getElementById("undo").addEventListener("click", () => undo());
   document.getElementById("redo").addEventListener("click", redo);
   document.addEventListener("keydown", onKey);

@@ -89,15 +89,18 @@ export async function showQueue(body, page, kind, onCounts) {
       replace(different, several ? (n ? `Only ${n} ${n === 1 ? "belongs" : "belong"}` : "None belongs") : "Different", h("kbd", {}, "d"));
     }
     relabel();
+    const held = body.contains(document.activeElement) ? document.activeElement.dataset.verdict : null;
     replace(body, head,
       h("h2", { class: "asks" }, (several ? ASKS_MANY : ASKS)[question.kind]),
       h("div", { class: "question", data: { key: question.key } },
         h("div", { class: "side" }, h("div", { class: "spread" }, h("strong", {}, h("a", { href: clusterLink("reviewed", question.group.cluster) }, clusterName(question.group))), h("span", { class: "muted" }, question.leaving ? `${plural(question.group.size, "other item")}` : plural(question.group.size, "item"))), thumbs(question.group.exemplars)),
         h("div", { class: several ? "pieces-asked several" : "pieces-asked" }, pieces)),
       several && h("p", { class: "muted center" }, "Mark the exceptions with a click or their number, then answer for the others."),
-      h("div", { class: "answers" }, same, different,
+      h("div", { class: "answers", data: { start: "" } }, same, different,
         h("button", { class: "button", onclick: () => answer("skip"), data: { verdict: "skip" } }, "Skip", h("kbd", {}, "k")),
         h("button", { class: "button", onclick: () => undo(), data: { action: "undo" } }, "Undo", h("kbd", {}, "u"))));
+    // Who answers by a button goes on with it.
+    if (held) body.querySelector(`[data-verdict="${held}"]`)?.focus();
   }
 
   const flip = (i) => body.querySelectorAll(".piece-asked button[aria-pressed]")[i]?.click();

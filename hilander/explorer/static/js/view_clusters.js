@@ -14,7 +14,7 @@ const STATES = [["all", "all"], ["named", "named"], ["unnamed", "not named"], ["
 export async function showClusters(root, _, page) {
   const overview = await get("overview");
   const values = page.values;
-  const list = h("div", { class: "cards" });
+  const list = h("div", { class: "cards", data: { start: "" } });
   const { ticked, tick, drop, clear, show, dropLost } = makeSelection(page, list, { key: "cluster", label: "Selected clusters", buttons });
   const newest = newestOnly();
   const foot = h("div");

@@ -42,7 +42,7 @@ function tiles(overview) {
     [count(overview.n_clusters), "clusters now"],
     [count(overview.n_singletons), "of one item"],
     [count(overview.largest), "items in the largest"],
-    [count(overview.review.n_actions), "review actions"],
+    [count(overview.review.n_actions), overview.review.n_actions === 1 ? "review action" : "review actions"],
   ];
   if (scores) values.push([score(scores.pairwise_f), "pairwise F"], [score(scores.bcubed_f), "BCubed F"], [score(scores.nmi), "NMI"]);
   else if (overview.metrics_pending) values.push(["…", "scores are being computed"]);
