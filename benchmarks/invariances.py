@@ -14,8 +14,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +29,9 @@ from benchmarks.pretrained import read_test
 from benchmarks.rows import RESULTS, ROOT, find_data
 from benchmarks.set_study import Row, SetStudy
 from hilander.arrays.rows import IntArray
-from hilander.embeddings.canonical_order import use_canonical_order
 from hilander.estimator import HiLander
+from hilander.hierarchy.decoding import decode
+from hilander.hierarchy.decoding.communities import find_by_leiden
 from hilander.io.files import read_embeddings
 from hilander.metrics.scores import ari, pairwise_f
 
@@ -89,6 +92,12 @@ def use_two_threads(features: Array, cluster: Cluster, _: int) -> IntArray:
         torch.set_num_threads(before)
 
 
+def draw_other_starts(features: Array, cluster: Cluster, seed: int) -> IntArray:
+    """Labels found with another seed of the community search."""
+    with patch.object(decode, "find_by_leiden", partial(find_by_leiden, seed=seed + 1)):
+        return cluster(features)
+
+
 # Name -> (words of the table, labels of the changed input, seeds)
 CHANGES: dict[str, tuple[str, Callable[[Array, Cluster, int], IntArray], Sequence[int]]] = {
     "permuted": ("rows in another order", permute, SEEDS),
@@ -102,6 +111,7 @@ CHANGES: dict[str, tuple[str, Callable[[Array, Cluster, int], IntArray], Sequenc
     "float64": ("float16 as float64", lambda X, cluster, _: cluster(X.astype(np.float64)), (0,)),
     "threads": ("two threads instead of one", use_two_threads, (0,)),
     "rotated": ("rotated", rotate, SEEDS),
+    "starts": ("another draw of the starts", draw_other_starts, SEEDS),
     "copies": (f"every {COPIES}th row twice", copy_rows, (0,)),
     "far set": ("beside a far-away set of 1,000 points", join_far_set, (0,)),
 }
@@ -113,7 +123,7 @@ def measure(name: str, methods: Sequence[str]) -> Iterator[Row]:
     features, _ = read_test(name)
     for method in methods:
         model = make_model(method, name)
-        with threadpool_limits(1), use_canonical_order():
+        with threadpool_limits(1):
             reference = model.predict(features)
             for change, (_words, relabel, seeds) in CHANGES.items():
                 if change == "far set" and method != "pretrained":
@@ -141,7 +151,7 @@ def predict_in_another_process(model: HiLander, features: Array) -> IntArray:
         np.save(place / "features.npy", features)
         command = [sys.executable, "-m", "hilander", "cluster", "features.npy", "-m", "model"]
         subprocess.run(
-            [*command, "-o", "run", "--quiet", "--device", "cpu", "--canonical-order"],
+            [*command, "-o", "run", "--quiet", "--device", "cpu"],
             cwd=place,
             check=True,
         )

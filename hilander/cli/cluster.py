@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +28,6 @@ from hilander.cli.run_details import (
     make_extras,
 )
 from hilander.cli.size_remarks import remark_on_sizes
-from hilander.embeddings.canonical_order import use_canonical_order
 from hilander.errors import SettingError
 from hilander.io.files import EmbeddingFile
 from hilander.io.locks import lock_output
@@ -82,8 +80,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--canonical-order",
         action="store_true",
-        help="cluster the rows in an order that follows from their content, so that the same rows "
-        "in another order get the same clusters, exactly (default: in the order of EMB)",
+        help=argparse.SUPPRESS,  # does nothing: rows are always clustered in canonical order
     )
     add_wait(parser)
     add_device(parser)
@@ -132,8 +129,7 @@ def run(args: argparse.Namespace) -> int:
     """Cluster and write the run folder, which is locked meanwhile."""
     check_settings(args)
     check_output_folder(args.output, "run")
-    ordered = use_canonical_order() if args.canonical_order else nullcontext()
-    with lock_output(args.output, wait=args.wait), ordered:
+    with lock_output(args.output, wait=args.wait):
         cluster_and_write(args)
     return 0
 
@@ -253,7 +249,6 @@ def collect_settings(model: HiLander, args: argparse.Namespace, log: RunLog) -> 
         "memory": None if args.memory is None else parse_memory(args.memory),
         "device": args.device,
         "model": args.model,
-        "canonical_order": args.canonical_order,
         "id_column": args.id_column,
         "features_column": args.features_column,
     }

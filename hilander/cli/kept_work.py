@@ -15,7 +15,6 @@ import numpy.typing as npt
 from hilander import __version__
 from hilander.arrays.rows import drop_pages, row_blocks
 from hilander.cli.inputs import find_model
-from hilander.embeddings import canonical_order
 from hilander.hierarchy import budget
 from hilander.hierarchy.work import KeptWork, Work
 from hilander.io.files import EmbeddingFile
@@ -136,7 +135,7 @@ def take_fingerprint(
         "search": plan.memory.search,
         "device": args.device,
         "whiten": args.whiten,
-        "canonical_order": canonical_order.in_use,
+        "order": "canonical",
         "constraints": None if constraints is None else constraints.digest(),
     }
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hilander.arrays.rows import BoolArray, FloatArray, IntArray, row_blocks
 from hilander.collection.cluster_ids import NEW
 from hilander.collection.splice import select_levels
+from hilander.embeddings.canonical_order import find_canonical_order
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.linked_pairs import LinkedPairs
 from hilander.graph.nodes import Nodes, start_nodes
@@ -23,6 +24,7 @@ from hilander.hierarchy.decoding.trees import label_trees
 from hilander.hierarchy.level import Level
 from hilander.hierarchy.levels import MOST_LEVELS, decode_level, walk_nodes
 from hilander.hierarchy.local_graph import LocalGraph, cut_graph
+from hilander.hierarchy.original_order import restore_level
 from hilander.hierarchy.pooling import link_trees, merge_nodes
 from hilander.hierarchy.rules import Rules
 from hilander.hierarchy.scorers import Scorer
@@ -165,6 +167,7 @@ def decode_region(
     """Levels of the points of a region, decoded from their stored scores.
 
     Edges that leave the region count for nothing: a region never merges with what is held fixed.
+    The points are decoded in canonical order.
 
     Parameters
     ----------
@@ -179,13 +182,16 @@ def decode_region(
     constraints : Constraints of n_points points, optional
         Held at every level. No must-link component is partly in the region.
     """
-    rows = np.union1d(np.flatnonzero(in_region), context)
+    rising = np.union1d(np.flatnonzero(in_region), context)
+    features = take(rising)
+    order = find_canonical_order(features)
+    rows, features = rising[order], features[order]
     side = in_region[rows].astype(np.int64)
     part = cut_graph(rows, lists.neighbours[rows], lists.affinity[rows], side)
     linkage = np.where(part.inside, lists.linkage[rows], np.float32(0))
     scores = EdgeScores(part.pad(linkage), part.pad(lists.density[rows], _LEAST_DENSITY))
     parents = decode_level(part.graph, scores, rules, 0)
-    density, features = lists.density[rows], take(rows)
+    density = lists.density[rows]
     joined: JoinedLevel | None = None
     known = None if constraints is None else constraints.cut(rows, len(rows))
     if known is not None:
@@ -205,7 +211,8 @@ def decode_region(
         p_tau_merge = steps[0].parents.p_tau
     if len(levels) > 1 and levels[-1].n_clusters == levels[-1].n_nodes:
         levels.pop()
-    return Decoded(select_levels(levels, side == 1), p_tau_merge)
+    levels[0] = restore_level(levels[0], order)
+    return Decoded(select_levels(levels, in_region[rising]), p_tau_merge)
 
 
 def _first_level(parents: Parents, density: FloatArray) -> Level:

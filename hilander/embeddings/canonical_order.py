@@ -1,22 +1,21 @@
 """An order of the rows that follows from their content, so that the given order does not matter.
 
 The search, the community search and sums of rounded numbers depend a little on the order of the
-rows. Clustering can sort the rows by a key of their own, and give the result back in the given
-order: permuted rows then give the permuted result, exactly.
+rows, and what is drawn from a set depends on it a lot. So clustering sorts the rows by a key of
+their own, and gives the result back in the given order: permuted rows give the permuted result,
+exactly.
 
-The key of a row is its cosine with a fixed direction. It is computed from this row alone, in
-float64, so it depends neither on the place of the row nor on the other rows. A common factor of
-all rows and the number type change it by no more than their rounding. Ties are broken by the cosine
-with a second direction, then by the length of the row. Rows that are still equal are exchangeable,
-and keep the given order among each other.
-
-It is off unless `use_canonical_order` or ``hilander cluster --canonical-order`` turns it on: it
-changes the result as much as a permutation of the rows does.
+The key of a row is its cosine with the mean direction of all rows. The mean is summed in whole
+numbers, and the cosine is computed from this row alone, so neither depends on the places of the
+rows. A rotation, a common factor of all rows and the number type change keys by no more than their
+rounding. Ties are broken by the cosine with a fixed direction, then by the length of the row. Rows
+that are still equal are exchangeable, and keep the given order among each other.
 """
 
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,21 +25,21 @@ import numpy.typing as npt
 from hilander.arrays.rows import IntArray, drop_pages, row_blocks
 
 Float64Array = npt.NDArray[np.float64]
-_SEED = 29  # of the directions; part of the result, never to be changed
-
-in_use = False  # whether clustering sorts the rows; one setting for the process
+_SEED = 29  # of the fixed direction; part of the result, never to be changed
+# Unit rows are summed as multiples of this. The sum of whole numbers does not depend on the order,
+# and that of 2 ** 31 rows fits 64 bits.
+_STEP = 2.0**-32
 
 
 @contextlib.contextmanager
 def use_canonical_order() -> Iterator[None]:
-    """Cluster rows in canonical order until the block ends."""
-    global in_use
-    former = in_use
-    in_use = True
-    try:
-        yield
-    finally:
-        in_use = former
+    """Do nothing: rows are always clustered in canonical order. It will go in 0.3."""
+    warnings.warn(
+        "rows are always clustered in canonical order; leave use_canonical_order out",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    yield
 
 
 def find_canonical_order(points: npt.NDArray[Any]) -> IntArray:
@@ -58,16 +57,19 @@ def find_canonical_order(points: npt.NDArray[Any]) -> IntArray:
         ``points[order]``.
     """
     n_points, dim = points.shape
-    directions = np.random.default_rng(_SEED).standard_normal((2, dim))
+    mean = _sum_unit_rows(points)
+    fixed = np.random.default_rng(_SEED).standard_normal((1, dim))[0]
     key = np.empty(n_points)
     for rows in row_blocks(n_points, 4 * dim):
-        key[rows] = _cosines(np.asarray(points[rows]), directions[0])[0]
+        block, length, _ = _scale(np.asarray(points[rows]))
+        key[rows] = _cosines(block, length, mean)
         drop_pages(points)
     order = np.argsort(key, kind="stable")
-    tied = np.flatnonzero(np.diff(key[order]) == 0)
+    ranked = key[order]
+    tied = np.flatnonzero(ranked[1:] == ranked[:-1])
     if len(tied):
         places = np.union1d(tied, tied + 1)
-        order[places] = _sort_ties(points, order[places], key[order[places]], directions[1])
+        order[places] = _sort_ties(points, order[places], key[order[places]], fixed)
     return order
 
 
@@ -78,29 +80,53 @@ def invert_order(order: IntArray) -> IntArray:
     return rank
 
 
+def _sum_unit_rows(points: npt.NDArray[Any]) -> Float64Array:
+    """The direction of the mean of all unit rows, shape (dim,)."""
+    n_points, dim = points.shape
+    total = np.zeros(dim, dtype=np.int64)
+    for rows in row_blocks(n_points, 4 * dim):
+        block, length, _ = _scale(np.asarray(points[rows]))
+        block /= np.where(length > 0, length * _STEP, 1.0)[:, None]
+        total += np.rint(block, out=block).astype(np.int64).sum(axis=0)
+        drop_pages(points)
+    return total.astype(np.float64)
+
+
 def _sort_ties(
     points: npt.NDArray[Any], rows: IntArray, key: Float64Array, direction: Float64Array
 ) -> IntArray:
     """Rows in runs of one key each, sorted by the second cosine and the length within a run."""
     second, length = np.empty(len(rows)), np.empty(len(rows))
-    for block in row_blocks(len(rows), 4 * points.shape[1]):
-        second[block], length[block] = _cosines(np.asarray(points[rows[block]]), direction)
+    for part in row_blocks(len(rows), 4 * points.shape[1]):
+        block, scaled, exponent = _scale(np.asarray(points[rows[part]]))
+        second[part] = _cosines(block, scaled, direction)
+        length[part] = np.ldexp(scaled, exponent)
         drop_pages(points)
     return rows[np.lexsort((rows, length, second, key))]
 
 
-def _cosines(block: npt.NDArray[Any], direction: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Cosine of each row with a direction, up to its length, and the length of the row.
+def _scale(block: npt.NDArray[Any]) -> tuple[Float64Array, Float64Array, npt.NDArray[Any]]:
+    """A copy of some rows times a power of two, their lengths, and the exponents of these powers.
+
+    A power of two as factor is exact, and keeps squares from overflow and underflow. Those of
+    16-bit and 32-bit numbers have room in float64.
+    """
+    is_short = block.dtype.itemsize <= 4
+    block = np.array(block, dtype=np.float64, order="C")
+    exponent = np.zeros(len(block), dtype=np.int64)
+    if not is_short:
+        exponent = np.frexp(np.abs(block).max(axis=1, initial=0.0))[1].astype(np.int64)
+        block = np.ldexp(block, -exponent[:, None])
+    return block, np.sqrt(np.einsum("ij,ij->i", block, block)), exponent
+
+
+def _cosines(block: Float64Array, length: Float64Array, direction: Float64Array) -> Float64Array:
+    """Cosine of each row with a direction, up to its length; rows of zeros come first.
 
     A product of matrices would round a row differently in another place of the block; these sums
     do not.
     """
-    block = np.ascontiguousarray(block, dtype=np.float64)
-    # A power of two as factor is exact, and keeps squares from overflow and underflow.
-    largest = np.abs(block).max(axis=1, initial=0.0)
-    exponent = np.frexp(largest)[1]
-    block = np.ldexp(block, -exponent[:, None])
-    length = np.sqrt(np.einsum("ij,ij->i", block, block))
     along = np.einsum("ij,j->i", block, direction)
-    cosine = np.divide(along, length, out=np.full(len(block), -np.inf), where=length > 0)
-    return cosine, np.ldexp(length, exponent)
+    cosine = np.full(len(block), -np.inf)
+    np.divide(along, length, out=cosine, where=length > 0)
+    return cosine

@@ -58,15 +58,17 @@ def cut_graph(
 
     Parameters
     ----------
-    members : ndarray of shape (n_members,), rising
-        Their numbers in the whole graph.
+    members : ndarray of shape (n_members,)
+        Their numbers in the whole graph, in any order.
     neighbours, affinity : ndarray of shape (n_members, k)
         Their lists.
     side : ndarray of shape (n_members,), optional
         Edges between members of different sides are cut as well.
     """
     n_members, k = neighbours.shape
-    place = np.minimum(np.searchsorted(members, neighbours), n_members - 1)
+    rising = np.argsort(members, kind="stable")
+    found = np.searchsorted(members, neighbours, sorter=rising)
+    place = rising[np.minimum(found, n_members - 1)]
     inside = members[place] == neighbours
     if side is not None:
         inside &= side[place] == side[:, None]

@@ -16,6 +16,7 @@ from hilander.graph.nodes import start_nodes
 from hilander.graph.scores import EdgeScores
 from hilander.hierarchy.constraints.enforcement import JoinedLevel
 from hilander.hierarchy.decoding.parents import Parents
+from hilander.hierarchy.level import Level
 from hilander.hierarchy.levels import LevelStep
 
 
@@ -55,6 +56,26 @@ def restore_original_order(steps: Iterator[LevelStep], order: IntArray) -> Itera
             yield replace(step, nodes=replace(step.nodes, point=order[step.nodes.point]))
         else:
             yield _restore_points(step, order, rank)
+
+
+def restore_level(level: Level, order: IntArray) -> Level:
+    """The first level of points in canonical order, with their numbers in the input.
+
+    Parameters
+    ----------
+    level : Level of n_points nodes
+    order : ndarray of shape (n_points,)
+        As `find_canonical_order` gives it.
+    """
+    rank = invert_order(order)
+    return replace(
+        level,
+        parent=order[level.parent[rank]],
+        linkage=level.linkage[rank],
+        density=level.density[rank],
+        labels=level.labels[rank],
+        peaks=order[level.peaks],
+    )
 
 
 def _restore_points(step: LevelStep, order: IntArray, rank: IntArray) -> LevelStep:

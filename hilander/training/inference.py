@@ -10,8 +10,7 @@ from typing import Any, Literal
 import numpy.typing as npt
 
 from hilander.arrays.reordered import reorder_rows
-from hilander.arrays.rows import IntArray
-from hilander.embeddings import canonical_order
+from hilander.embeddings.canonical_order import find_canonical_order, invert_order
 from hilander.embeddings.equal_rows import EqualRows, merge_equal_rows
 from hilander.embeddings.preparation import refuse_zero_rows
 from hilander.graph.knn_graph import KnnGraph
@@ -29,8 +28,7 @@ from hilander.training.methods import find_method
 from hilander.training.model import Model
 from hilander.training.set_preparation import resolve_preparation
 
-# Points from which on they are sorted so that neighbours are near each other. A search is then
-# approximate, so its result depends on the order in any case.
+# Points from which on they are sorted so that neighbours are near each other.
 LOCAL_ORDER_FROM = 30_001
 
 
@@ -139,18 +137,15 @@ def walk_points(
         The settings are checked at once. Each level is computed when the iterator reaches it.
     """
     method = find_method(settings.method)
-    if canonical_order.in_use:
-        refuse_zero_rows(points)  # by their numbers in the input
+    refuse_zero_rows(points)  # by their numbers in the input
     equal: EqualRows | None = None
     constraints = check_fits(constraints, len(points))
     if method.merges_equal_rows and graph is None:
         points, equal, constraints = _merge_equal(points, constraints)
     folder = None if work is None else work.folder
     plan = plan_run(model, points, settings, graph, may_map=folder is not None)
-    order: IntArray | None = None
-    if canonical_order.in_use:
-        order = canonical_order.find_canonical_order(points)
-        points = reorder_rows(points, order)
+    given, order = points, find_canonical_order(points)
+    points = reorder_rows(given, order)
     score = method.make_scorer(model.network, plan.rules, settings.device, plan.memory.score)
     preparation = resolve_preparation(
         model, points, plan.rules, score, whiten=settings.whiten, own_graph=graph is not None
@@ -158,13 +153,12 @@ def walk_points(
     if work is not None:
         work.preparation = preparation.describe()
         work.base = SetBase(preparation, plan.rules, score.measures)
-    if order is None and graph is None and len(points) >= LOCAL_ORDER_FROM:
-        order = find_local_order(points)
-        points = reorder_rows(points, order)
-    if order is not None:
-        graph = None if graph is None else reorder_graph(graph, order)
-        if constraints is not None:
-            constraints = constraints.renumber(canonical_order.invert_order(order), len(points))
+    if graph is None and len(points) >= LOCAL_ORDER_FROM:
+        order = order[find_local_order(points)]
+        points = reorder_rows(given, order)
+    graph = None if graph is None else reorder_graph(graph, order)
+    if constraints is not None:
+        constraints = constraints.renumber(invert_order(order), len(points))
     prepared = plan.memory.prepare(preparation, points, folder)
     search = partial(build_knn_graph, verbose=settings.verbose, memory=plan.memory.search)
     steps = walk_levels(
@@ -176,9 +170,7 @@ def walk_points(
         work=work,
         constraints=constraints,
     )
-    if order is not None:
-        steps = restore_original_order(steps, order)
-    return restore_equal_points(steps, equal)
+    return restore_equal_points(restore_original_order(steps, order), equal)
 
 
 def _merge_equal(

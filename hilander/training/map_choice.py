@@ -46,8 +46,9 @@ _MOST_TRAINING_POINTS = 50_000
 _N_SPLITS = 4
 # Share of the identities that maps are validated on.
 _VALIDATION_SHARE = 0.25
-# Halvings of the identities for `choose_whitening`; the gain is the mean over them.
-_N_HALVINGS = 2
+# Halvings of the identities for `choose_whitening`; the gain is the mean over them. The first few
+# are enough where their mean gain is far from the least gain: below half of it or above twice.
+_N_HALVINGS, _FEW_HALVINGS = 8, 2
 # Fewest points of the largest training identity: the scatter within it has to be measured.
 _FEWEST_MEMBERS = 3
 # Steps of the bisection in `weaken_map`: the share is then exact to 1/64.
@@ -105,16 +106,22 @@ def choose_whitening(
 ) -> float | None:
     """The ridge with which whitening helps clusters that it was not learned from, or None.
 
-    One half of the clusters trains the whitening, the other half validates it, for two halvings.
-    The score is `rank_found_edges`.
+    One half of the clusters trains the whitening, the other half validates it, for two halvings,
+    and for more where these are not clear. The score is `rank_found_edges`.
     """
-    splits = _halve_identities(features, labels, seed)
-    if not all(split.is_usable(k) for split in splits):
-        return None
+    whitenings = [_whiten_by(ridge) for ridge in ridges]
+    gains = np.zeros((0, len(ridges)))
     with open_workers() as workers:
-        whitenings = [_whiten_by(ridge) for ridge in ridges]
-        gains = measure_gains(splits, whitenings, k, rank_found_edges, workers)
-    return ridges[int(gains.argmax())] if gains.max() > least_gain else None
+        for numbers in (range(_FEW_HALVINGS), range(_FEW_HALVINGS, _N_HALVINGS)):
+            splits = [_halve_identities(features, labels, seed, number) for number in numbers]
+            if not all(split.is_usable(k) for split in splits):
+                return None
+            found = list_gains(splits, whitenings, k, rank_found_edges, workers)
+            gains = np.concatenate([gains, found])
+            if not least_gain / 2 <= gains.mean(axis=0).max() <= 2 * least_gain:
+                break
+    mean = gains.mean(axis=0)
+    return ridges[int(mean.argmax())] if mean.max() > least_gain else None
 
 
 def choose_map(features: FloatArray, labels: IntArray, k: int, seed: int) -> ChosenMap | None:
@@ -208,16 +215,16 @@ def split_identities(
     return splits if all(split.is_usable(k) for split in splits) else []
 
 
-def _halve_identities(features: FloatArray, labels: IntArray, seed: int) -> list[IdentitySplit]:
-    """Random halvings of the identities; the validation half is sub-sampled."""
-    identities, splits = np.unique(labels), []
-    for number in range(_N_HALVINGS):
-        rng = np.random.default_rng([seed, 4, number])
-        first = np.isin(labels, rng.permutation(identities)[: len(identities) // 2])
-        others = Episode(features[~first], labels[~first])
-        validation = resample_identities(others, "all", _MOST_VALIDATION_POINTS, rng)
-        splits.append(IdentitySplit(Episode(features[first], labels[first]), validation))
-    return splits
+def _halve_identities(
+    features: FloatArray, labels: IntArray, seed: int, number: int
+) -> IdentitySplit:
+    """A random halving of the identities; the validation half is sub-sampled."""
+    identities = np.unique(labels)
+    rng = np.random.default_rng([seed, 4, number])
+    first = np.isin(labels, rng.permutation(identities)[: len(identities) // 2])
+    others = Episode(features[~first], labels[~first])
+    validation = resample_identities(others, "all", _MOST_VALIDATION_POINTS, rng)
+    return IdentitySplit(Episode(features[first], labels[first]), validation)
 
 
 def _place_within(labels: IntArray, rng: np.random.Generator) -> IntArray:
@@ -273,6 +280,17 @@ def measure_gains(
     workers: Workers,
 ) -> npt.NDArray[np.float64]:
     """Mean gain of each map on the validation identities, shape (n_maps,)."""
+    return np.asarray(list_gains(splits, maps, k, measure, workers).mean(axis=0))
+
+
+def list_gains(
+    splits: Sequence[IdentitySplit],
+    maps: Sequence[Learn],
+    k: int,
+    measure: Measure,
+    workers: Workers,
+) -> npt.NDArray[np.float64]:
+    """Gain of each map on the validation identities of each split, shape (n_splits, n_maps)."""
 
     def validate(split: IdentitySplit) -> list[float]:
         plain = measure(split.validation, k)
@@ -282,7 +300,7 @@ def measure_gains(
         return [measure(one, k) - plain for one in mapped]
 
     gains: npt.NDArray[np.float64] = np.array(workers.map(validate, splits))
-    return np.asarray(gains.mean(axis=0))
+    return gains
 
 
 def weaken_map(

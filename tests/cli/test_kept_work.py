@@ -8,7 +8,6 @@ import pytest
 
 from hilander import HiLander
 from hilander.cli.kept_work import digest_rows, take_fingerprint, work_folder
-from hilander.embeddings.canonical_order import use_canonical_order
 from hilander.io.files import EmbeddingFile
 from hilander.synthetic.identities import make_identities
 from hilander.training.inference import plan_run
@@ -51,9 +50,3 @@ def test_a_digest_depends_on_values_shape_and_type():
 
 def test_work_is_kept_next_to_the_run(tmp_path):
     assert work_folder(tmp_path / "run") == tmp_path.resolve() / "run.work"
-
-
-def test_work_in_canonical_order_is_other_work(file):
-    with use_canonical_order():
-        ordered = fingerprint(file)
-    assert ordered != fingerprint(file)

@@ -194,3 +194,21 @@ def test_an_update_that_is_killed_leaves_the_old_collection_or_the_new(
             break
     Collection.open(collection.folder).add(labelled[0][340:341], ["last"])
     assert not [one for one in collection.folder.parent.iterdir() if one.name.startswith(".copy")]
+
+
+def test_permuted_drops_give_the_same_clusters(tmp_path):
+    """Also where identities overlap, so that another order of the rows could give others."""
+    X, _ = make_identities(n_identities=50, size=9, dim=16, spread=1.1, seed=3)
+    found = []
+    for seed in range(3):
+        collection = Collection.create(tmp_path / str(seed))
+        rng = np.random.default_rng(seed)
+        for rows in (np.arange(400), np.arange(400, 450)):
+            rows = rng.permutation(rows) if seed else rows
+            done = collection.add(X[rows], rows.astype(str))
+        assert not done.whole
+        assert done.n_decoded > 50
+        labels = np.empty(len(X), dtype=np.int64)
+        labels[collection.ids.astype(int)] = collection.labels()
+        found.append(labels)
+    assert bcubed_f(found[0], found[1]) == bcubed_f(found[0], found[2]) == 1

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hilander.collection.splice import Part, join_levels, select_levels
+from hilander.embeddings.canonical_order import find_canonical_order
 from hilander.estimator import HiLander
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.rules import Rules
@@ -13,7 +14,8 @@ from hilander.synthetic.identities import make_identities
 @pytest.fixture(scope="module")
 def hierarchy():
     X, _ = make_identities(n_identities=60, size=12, dim=8, spread=0.6, seed=2)
-    found = HiLander.pretrained(device="cpu").cluster(X)
+    # In canonical order clusters are numbered by first appearance, as those of joined levels are.
+    found = HiLander.pretrained(device="cpu").cluster(X[find_canonical_order(X)])
     assert found.n_levels > 1, found
     return found
 

@@ -40,6 +40,18 @@ def test_a_common_factor_does_not_matter_beyond_rounding(points, factor):
     np.testing.assert_array_equal(find_canonical_order(doubled * factor), expected)
 
 
+def test_a_rotation_keeps_nearly_all_places(points):
+    points = points + np.float32(0.1)
+    rotation, _ = np.linalg.qr(np.random.default_rng(5).normal(size=(24, 24)))
+    rotated = (points.astype(np.float64) @ rotation).astype(np.float32)
+    assert (find_canonical_order(rotated) == find_canonical_order(points)).mean() > 0.98
+
+
+def test_rows_of_zeros_come_first(points):
+    points[[7, 300]] = 0
+    np.testing.assert_array_equal(find_canonical_order(points)[:2], [7, 300])
+
+
 def test_squares_that_overflow_or_underflow_do_not_matter(points):
     expected = find_canonical_order(points)
     for exponent in (-900, 900):

@@ -65,3 +65,16 @@ def test_a_part_keeps_lists_and_leads_out_to_padding_only():
     assert (side[ends[part.inside]] == of[part.inside]).all()
     assert (part.graph.neighbours[15:] >= 15).all()
     assert isinstance(score_by_affinity(part.graph, None), EdgeScores)
+
+
+def test_the_order_of_the_members_is_that_of_the_part():
+    points = np.random.default_rng(0).normal(size=(30, 5)).astype(np.float32)
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    graph = build_knn_graph(points, 4)
+    rising = np.arange(0, 30, 2)
+    for members in (rising, np.random.default_rng(1).permutation(rising)):
+        part = cut_graph(members, graph.neighbours[members], graph.affinity[members])
+        inside = np.isin(graph.neighbours[members], members)
+        np.testing.assert_array_equal(part.inside, inside)
+        ends = part.graph.neighbours[:15][inside]
+        np.testing.assert_array_equal(members[ends], graph.neighbours[members][inside])

@@ -48,6 +48,25 @@ def test_whitening_is_not_chosen_where_members_scatter_alike():
         assert choose_whitening(features, labels, 7, seed=0) is None
 
 
+@pytest.mark.parametrize(
+    ("first", "more", "n_halvings", "chosen"),
+    [(0.03, 0.0, 2, True), (0.001, 1.0, 2, False), (0.009, 0.02, 8, True), (0.015, 0, 8, False)],
+)
+def test_a_gain_that_is_not_clear_is_measured_on_more_halvings(
+    monkeypatch, first, more, n_halvings, chosen
+):
+    counts = []
+
+    def measure(splits, maps, *_):
+        counts.append(len(splits))
+        return np.full((len(splits), len(maps)), more if len(counts) > 1 else first)
+
+    monkeypatch.setattr(map_choice, "list_gains", measure)
+    features, labels = with_nuisance(8)
+    found = choose_whitening(features, labels, 7, seed=0, least_gain=0.01)
+    assert (found is not None, sum(counts)) == (chosen, n_halvings)
+
+
 @pytest.mark.parametrize("changes", [{"n_identities": 14}, {"size": 2}, {"size": 1}])
 def test_too_few_identities_or_pairs_give_no_map(changes):
     strong = with_nuisance(8, **{"n_identities": 40} | changes)

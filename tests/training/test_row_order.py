@@ -7,22 +7,16 @@ import numpy as np
 import pytest
 
 from hilander import HiLander
-from hilander.embeddings import canonical_order
 from hilander.embeddings.canonical_order import use_canonical_order
 from hilander.graph.knn_graph import KnnGraph
 from hilander.hierarchy.original_order import reorder_graph
 from hilander.hierarchy.work import KeptWork
 from hilander.knn.search import build_knn_graph
 from hilander.synthetic.identities import make_identities
+from hilander.training import inference
 
 FIXTURES = Path(__file__).resolve().parents[1] / "goldens" / "fixtures"
 MODELS = ("pretrained", "model-default", "model-paper", "model-whitened")
-
-
-@pytest.fixture(autouse=True)
-def in_canonical_order():
-    with use_canonical_order():
-        yield
 
 
 def load(name):
@@ -132,7 +126,26 @@ def test_a_graph_that_is_reordered_twice_is_the_same(points, permutation):
     np.testing.assert_array_equal(again.affinity, graph.affinity)
 
 
-def test_without_the_setting_rows_are_clustered_in_their_own_order(points, monkeypatch):
-    monkeypatch.setattr(canonical_order, "in_use", False)
-    monkeypatch.setattr(canonical_order, "find_canonical_order", pytest.fail)
-    assert len(load("model-default").predict(points)) == len(points)
+def test_a_large_set_is_sorted_by_neighbours_after_its_canonical_order(
+    points, permutation, monkeypatch
+):
+    monkeypatch.setattr(inference, "LOCAL_ORDER_FROM", 100)
+    model = load("pretrained")
+    whole = model.cluster(points)
+    assert_permuted(whole, model.cluster(points[permutation]), permutation)
+
+
+def test_constraints_are_those_of_the_given_rows(points, permutation):
+    model, place = load("pretrained"), np.argsort(permutation)
+    pairs = {"must_link": [(3, 350)], "cannot_link": [(0, 1), (8, 9)]}
+    moved = {name: place[np.array(some)].tolist() for name, some in pairs.items()}
+    whole = model.cluster(points, **pairs)
+    assert_permuted(whole, model.cluster(points[permutation], **moved), permutation)
+    assert whole.labels()[3] == whole.labels()[350]
+
+
+def test_the_setting_of_the_first_version_warns_and_changes_nothing(points):
+    model = load("model-default")
+    with pytest.warns(DeprecationWarning, match="always"), use_canonical_order():
+        labels = model.predict(points)
+    np.testing.assert_array_equal(labels, model.predict(points))

@@ -14,6 +14,7 @@ from hilander.hierarchy.decoding.communities import (
     cut_between_components,
     find_by_infomap,
     find_by_leiden,
+    measure_modularity,
 )
 from hilander.hierarchy.decoding.decode import (
     check_decoder,
@@ -211,6 +212,28 @@ def test_threads_that_find_communities_at_once_do_not_disturb_each_other():
             np.testing.assert_array_equal(found, alone)
 
 
+def test_the_best_of_several_starts_is_taken(monkeypatch):
+    rng = np.random.default_rng(0)
+    weights = rng.random((300, 6)).astype(np.float32)  # no community is better than the others
+    edges = WeightedEdges.of_matrix(rng.integers(300, size=(300, 6)), weights)
+    resolution = choose_resolution(edges)
+    best = measure_modularity(edges, find_by_leiden(edges, resolution), resolution)
+    monkeypatch.setattr(communities, "_STARTS", 1)
+    alone = [
+        measure_modularity(edges, find_by_leiden(edges, resolution, seed), resolution)
+        for seed in range(4)
+    ]
+    assert len(set(alone)) > 1
+    assert best == max(alone)
+
+
+def test_modularity_is_that_of_the_textbook():
+    ends = np.array([[0, 1], [1, 2], [0, 2], [3, 4], [2, 3]])
+    edges = WeightedEdges(5, *ends.T, np.ones(5))
+    labels = np.array([0, 0, 0, 1, 1])
+    assert measure_modularity(edges, labels, 1.0) == pytest.approx(4 / 5 - 0.49 - 0.09)
+
+
 def test_equal_weights_are_perturbed_so_that_leiden_ends(monkeypatch):
     networkit = importlib.import_module("networkit")
     given, build = [], networkit.GraphFromCoo
@@ -222,6 +245,6 @@ def test_equal_weights_are_perturbed_so_that_leiden_ends(monkeypatch):
     monkeypatch.setattr(networkit, "GraphFromCoo", watch)
     ends = np.arange(99)
     find_by_leiden(WeightedEdges(100, ends, ends + 1, np.full(99, 10.3)), 1.0)
-    (weights,) = given
+    weights = given[0]
     assert len(np.unique(weights)) == 99
     np.testing.assert_allclose(weights, 10.3, rtol=1e-8)
