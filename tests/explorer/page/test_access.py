@@ -2,13 +2,16 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import hilander
 from tests.explorer.serving import PHONE
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 axe = pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
 
+STATIC = Path(hilander.__file__).parent / "explorer" / "static"
 RULES = Path(axe.__file__).parent / "axe.min.js"
 CHECK = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations
     .filter(one => ['serious', 'critical'].includes(one.impact))
@@ -34,12 +37,64 @@ def test_no_page_has_a_serious_finding(open_page, site, theme, device):
         page.evaluate(RULES.read_text(encoding="utf-8"))
         if found := page.evaluate(CHECK):
             findings[path] = found
-    page.go("cluster/reviewed/0")
-    page.locator("[data-action=merge-with]").click()
-    page.wait_for_selector(".picker .target")
-    if found := page.evaluate(CHECK):
-        findings["picker"] = found
     assert findings == {}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_dialog_has_a_serious_finding(page, site, theme):
+    page.emulate_media(color_scheme=theme)
+    findings = {}
+
+    def check(name, shown):
+        page.wait_for_selector(shown)
+        page.evaluate(RULES.read_text(encoding="utf-8"))
+        if found := page.evaluate(CHECK):
+            findings[name] = found
+        page.keyboard.press("Escape")
+
+    cluster = int(site.explorer.reviewed().order("size")[0])
+    page.go(f"cluster/reviewed/{cluster}")
+    page.locator("[data-action=merge-with]").click()
+    check("picker", ".picker .target")
+    page.go("point/3")
+    page.locator("[data-action=full-size]").click()
+    check("full size", ".full-size img")
+    page.go("clusters")
+    page.locator("#help").click()
+    check("keys", "dialog table")
+    page.keyboard.press("j")
+    page.keyboard.press("n")
+    check("name", "dialog input")
+    page.locator(".search input").fill("item-00")
+    check("search", "#found [role=option]")
+    page.go("map")
+    page.until("document.querySelector('.map-box canvas[data-frames]')")
+    x, y = place_on_map(page, site.explorer.map.places[0])
+    page.mouse.click(x, y)
+    check("pinned", "aside .button")
+    page.goto(f"{site.address}api")
+    check("api", "h1")
+    assert findings == {}
+
+
+def test_the_page_of_a_damaged_run_has_no_serious_finding(browser):
+    page = browser.new_page()
+    text = (STATIC / "problem.html").read_text(encoding="utf-8")
+    page.set_content(text.replace("{{problem}}", "The run is damaged."))
+    page.add_style_tag(path=STATIC / "base.css")
+    page.evaluate(RULES.read_text(encoding="utf-8"))
+    assert page.evaluate(CHECK) == []
+    page.close()
+
+
+def place_on_map(page, place):
+    """Where a place of the map is on the screen, while all of the map is in view."""
+    box = page.locator(".map-box canvas").bounding_box()
+    half = 0.47 * min(box["width"], box["height"])
+    return (
+        box["x"] + box["width"] / 2 + float(place[0]) * half,
+        box["y"] + box["height"] / 2 + float(place[1]) * half,
+    )
 
 
 def test_an_action_is_reached_in_five_stops_and_the_arrows_move_in_grids(page, site):
@@ -205,9 +260,7 @@ def test_a_click_on_the_map_pins_and_a_lasso_merges(page, site):
     page.until("document.querySelector('.map-box canvas[data-milliseconds]')")
     box = page.locator(".map-box canvas").bounding_box()
     layout = site.explorer.map
-    half = 0.47 * min(box["width"], box["height"])
-    x, y = (box[a] + box[b] / 2 + float(layout.places[0, i]) * half
-            for i, (a, b) in enumerate((("x", "width"), ("y", "height"))))  # fmt: skip
+    x, y = place_on_map(page, layout.places[0])
     page.mouse.click(x, y)
     page.until("document.querySelector('aside .button')")
     shown = page.locator("aside strong").first.inner_text()
@@ -231,6 +284,43 @@ def test_a_click_on_the_map_pins_and_a_lasso_merges(page, site):
     page.locator("aside [data-action=merge]").click()
     page.after(lambda: len(site.explorer.review.done) == 1)
     assert len(set(site.explorer.review.state.labels[layout.points].tolist())) == 1
+
+
+def test_items_in_a_lasso_are_moved_to_a_cluster_of_their_own(page, site):
+    page.go("map")
+    page.until("document.querySelector('.map-box canvas[data-frames]')")
+    layout = site.explorer.map
+    x, y = place_on_map(page, layout.places[5])
+    near = np.abs(layout.places - layout.places[5]).max(axis=1)
+    page.get_by_role("button", name="Select", exact=True).click()
+    page.mouse.move(x - 6, y - 6)
+    page.mouse.down()
+    for dx, dy in ((6, -6), (6, 6), (-6, 6)):
+        page.mouse.move(x + dx, y + dy)
+    page.mouse.up()
+    page.wait_for_selector("aside [data-lasso]")
+    count = int(page.locator("aside [data-lasso]").get_attribute("data-lasso"))
+    assert 1 <= count <= (near < 0.03).sum()
+    page.locator("aside [data-action=move]").click()
+    page.wait_for_selector(".picker .target")
+    page.locator(".picker").get_by_text("new cluster", exact=False).first.click()
+    page.keyboard.press("Enter")
+    page.after(lambda: len(site.explorer.review.done) == 1)
+    moved = site.explorer.review.done[0].payload["rows"]
+    assert len(moved) == count
+    assert int(layout.points[5]) in moved
+
+
+def test_members_are_sorted_by_how_certain_they_are(page, site):
+    cluster = int(site.explorer.reviewed().order("size")[0])
+    page.go(f"cluster/reviewed/{cluster}")
+    page.get_by_label("Sort").select_option("confidence")
+    members = site.explorer.reviewed().members(cluster)
+    least = site.explorer.run.hierarchy.confidence[members].min()
+    first = "document.querySelector('.item').dataset.row"
+    page.until(f"{first} !== '{members[0]}'")
+    shown = site.explorer.run.hierarchy.confidence[int(page.evaluate(first))]
+    assert shown == least
 
 
 def test_an_image_is_shown_in_full_size(page, site):
