@@ -103,6 +103,14 @@ def test_the_public_classes_are_imported_without_torch(name):
     assert not {"torch", "faiss", "matplotlib", "networkit"} & loaded
 
 
+def test_the_explorer_opens_without_large_libraries():
+    code = "import sys; import {}; print(*sys.modules)"
+    modules = ("hilander.explorer.api.app", "hilander.explorer.session.opening")
+    loaded = set(run(code.format(", ".join(modules))))
+    assert set(modules) <= loaded
+    assert not {"torch", "sklearn", "pandas", "matplotlib", "faiss", "numba"} & loaded
+
+
 def test_public_names_are_those_promised():
     assert hilander.HiLander.__name__ == "HiLander"
     assert hilander.Hierarchy.__name__ == "Hierarchy"

@@ -25,7 +25,7 @@ from hilander.collection.known import Known
 from hilander.errors import FileFormatError
 from hilander.estimator import HiLander
 from hilander.hierarchy.hierarchy import Hierarchy
-from hilander.hierarchy.run_extras import DETAILS_FILE
+from hilander.hierarchy.run_extras import DETAILS_FILE, NOTES_FILE
 from hilander.hierarchy.storage import CLUSTERS_FILE, HIERARCHY_FILE, RUN_KIND
 from hilander.io.digests import FileList
 from hilander.io.parquet import read_parquet_column
@@ -34,7 +34,6 @@ from hilander.io.writing import open_stored_folder, read_json, write_json
 
 EMBEDDINGS_FILE = "embeddings.npy"
 MODEL_FOLDER = "model"
-NOTES_FILE = "collection.json"
 
 
 @dataclass(frozen=True)

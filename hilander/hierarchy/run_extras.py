@@ -34,6 +34,8 @@ PEAKS_FILE = "peaks.npz"
 THUMBS_FILE = "thumbs.npy"
 ITEMS_FILE = "items.parquet"
 IMAGES_FILE = "images.json"
+# What a later update of the run has to know.
+NOTES_FILE = "collection.json"
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hilander.arrays.rows import FloatArray, IntArray
-from hilander.collection.storage import NOTES_FILE
 from hilander.errors import FileFormatError, HiLanderError
 from hilander.explorer.run.graph import RunGraph, read_run_graph
 from hilander.explorer.run.images import ImageSource, NoImages, open_images
@@ -21,7 +20,7 @@ from hilander.explorer.run.items import Items, read_items
 from hilander.explorer.run.nested_order import NestedOrder, build_nested_order
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.merge_tree import MergeTree
-from hilander.hierarchy.run_extras import DETAILS_FILE, GRAPH_FILE, PEAKS_FILE
+from hilander.hierarchy.run_extras import DETAILS_FILE, GRAPH_FILE, NOTES_FILE, PEAKS_FILE
 from hilander.hierarchy.storage import HIERARCHY_FILE
 from hilander.io.digests import FileList
 from hilander.io.mapped_npz import map_npz
