@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-locked demo test lint docs figures screenshots check faults lock audit release bench bench-quality bench-collection bench-scale clean
+.PHONY: help install install-locked demo test lint docs figures screenshots check faults lock audit release package bench bench-quality bench-collection bench-scale clean
 
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -76,6 +76,9 @@ release: $(READY) ## Build wheel, sdist and the list of components (SBOM) into d
 	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --mc-type library \
 	  --output-reproducible --output-format JSON --output-file dist/sbom.cdx.json \
 	  build/release/bin/python
+
+package: ## Build sdist and wheel, and try the wheel in an empty environment without a compiler.
+	tools/try_package $(PYTHON)
 
 bench: $(READY) ## Measure, append rows to benchmarks/results/, and render the tables (hours).
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,rivals,infomap]'
