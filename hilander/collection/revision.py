@@ -26,7 +26,7 @@ from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.level import Level
 from hilander.hierarchy.local_graph import score_rows
 from hilander.hierarchy.rules import Rules
-from hilander.hierarchy.scorers import Scorer
+from hilander.hierarchy.scorers import MeasuringScorer
 from hilander.knn.insertion import insert_rows
 
 # Share of the points that are decoded again from which on the threshold of merges is chosen anew.
@@ -66,7 +66,7 @@ def revise(
     hierarchy: Hierarchy,
     kept: BoolArray,
     inserted: FloatArray,
-    score: Scorer,
+    score: MeasuringScorer,
     constraints: Constraints | None = None,
 ) -> Revision:
     """Remove points of a hierarchy and insert others.
@@ -84,7 +84,7 @@ def revise(
     kept : ndarray of shape (n_before,), bool
     inserted : ndarray of shape (n_inserted, dim)
         Prepared points.
-    score : Scorer
+    score : MeasuringScorer
         With the measures of the basis.
     constraints : Constraints of n_points points, optional
         What is known after the update: of the points that stay, then of the inserted ones. Clusters
@@ -144,7 +144,7 @@ def _score_again(
     rows: IntArray,
     lists: ScoredLists,
     take: Callable[[IntArray], FloatArray],
-    score: Scorer,
+    score: MeasuringScorer,
     rules: Rules,
     constraints: Constraints | None,
 ) -> None:

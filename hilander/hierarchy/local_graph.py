@@ -16,7 +16,7 @@ from hilander.arrays.rows import BoolArray, FloatArray, IntArray
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.nodes import start_nodes
 from hilander.graph.scores import EdgeScores
-from hilander.hierarchy.scorers import Scorer
+from hilander.hierarchy.scorers import MeasuringScorer
 
 # Share of the points from which on the whole graph is scored: a part would hold most of it.
 _WHOLE_SHARE = 0.2
@@ -53,6 +53,7 @@ def cut_graph(
     neighbours: IntArray,
     affinity: FloatArray,
     side: IntArray | None = None,
+    n_points: int | None = None,
 ) -> LocalGraph:
     """Cut some nodes out of a graph.
 
@@ -64,11 +65,18 @@ def cut_graph(
         Their lists.
     side : ndarray of shape (n_members,), optional
         Edges between members of different sides are cut as well.
+    n_points : int, optional
+        Number of points of the whole graph. Many members are found faster with it.
     """
     n_members, k = neighbours.shape
-    rising = np.argsort(members, kind="stable")
-    found = np.searchsorted(members, neighbours, sorter=rising)
-    place = rising[np.minimum(found, n_members - 1)]
+    if n_points is None:
+        rising = np.argsort(members, kind="stable")
+        found = np.searchsorted(members, neighbours, sorter=rising)
+        place = rising[np.minimum(found, n_members - 1)]
+    else:
+        place_of = np.zeros(n_points, dtype=np.int64)
+        place_of[members] = np.arange(n_members)
+        place = place_of[neighbours]
     inside = members[place] == neighbours
     if side is not None:
         inside &= side[place] == side[:, None]
@@ -88,20 +96,20 @@ def score_rows(
     neighbours: IntArray,
     affinity: FloatArray,
     take: Callable[[IntArray], FloatArray],
-    score: Scorer,
+    score: MeasuringScorer,
 ) -> EdgeScores:
     """Score the edges of some points of a graph.
 
-    The part that is scored has the rows and their neighbours, and all points that these list or
-    that list them. It has the whole lists of the first two, so the features of the edges of the
-    rows are those of the whole graph, except for what the outermost points average over.
+    The part that is scored has the rows, all points that have an edge to or from them, and all
+    points that these list. It has the whole lists of all of them, so the features of the edges of
+    the rows are those of the whole graph, except for what the outermost points average over.
 
     Parameters
     ----------
     rows : ndarray of shape (n_rows,), rising
     neighbours, affinity : ndarray of shape (n_points, k)
     take : callable rows -> features
-    score : Scorer
+    score : MeasuringScorer
         With bound points or measures.
 
     Returns
@@ -112,13 +120,20 @@ def score_rows(
     if len(rows) >= _WHOLE_SHARE * n_points:
         scores = score(KnnGraph(neighbours, affinity), start_nodes(take(np.arange(n_points))))
         return EdgeScores(scores.linkage[rows], scores.density[rows])
-    is_core = np.zeros(n_points, dtype=bool)
-    is_core[rows] = True
-    is_core[neighbours[rows]] = True
-    is_member = is_core | is_core[neighbours].any(axis=1)
-    is_member[neighbours[is_core]] = True
-    members = np.flatnonzero(is_member)
-    part = cut_graph(members, neighbours[members], affinity[members])
-    scores = score(part.graph, start_nodes(part.pad(take(members))))
-    place = np.searchsorted(members, rows)
-    return EdgeScores(scores.linkage[place], scores.density[place])
+    around = _points_around(rows, neighbours)
+    is_rest = np.zeros(n_points, dtype=bool)
+    is_rest[neighbours[around]] = True
+    is_rest[rows] = is_rest[around] = False
+    members = np.concatenate([rows, around, np.flatnonzero(is_rest)])
+    part = cut_graph(members, neighbours[members], affinity[members], n_points=n_points)
+    nodes = start_nodes(part.pad(take(members)))
+    return score.score_first(part.graph, nodes, len(rows), len(rows) + len(around))
+
+
+def _points_around(rows: IntArray, neighbours: IntArray) -> IntArray:
+    """The other points that have an edge to or from some points, rising."""
+    is_row = np.zeros(len(neighbours), dtype=bool)
+    is_row[rows] = True
+    is_around: BoolArray = np.any(is_row[neighbours], axis=1)
+    is_around[neighbours[rows]] = True
+    return np.flatnonzero(is_around & ~is_row)

@@ -50,6 +50,21 @@ class MeasuringScorer(Scorer, Protocol):
     def bind_measures(self, measures: Mapping[str, Any]) -> None:
         """Use the measures of an earlier set of points, in place of `bind_points`."""
 
+    def score_first(
+        self, graph: KnnGraph, nodes: Nodes, n_wanted: int, n_around: int
+    ) -> EdgeScores:
+        """Scores of the first points of a part of a graph, the same as those of all its points.
+
+        Parameters
+        ----------
+        graph : KnnGraph of n_nodes nodes
+        nodes : Nodes of the same length
+        n_wanted : int
+            Points whose edges are scored; they come first.
+        n_around : int
+            These points, and after them all that have an edge to or from them.
+        """
+
 
 class LabelScorer:
     """Ground truth: a node has the identity of its peak's point.

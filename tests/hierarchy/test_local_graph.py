@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hilander.estimator import HiLander
+from hilander.graph.nodes import start_nodes
 from hilander.graph.scores import EdgeScores
 from hilander.hierarchy import local_graph
 from hilander.hierarchy.local_graph import cut_graph, score_rows
@@ -30,12 +31,36 @@ def test_rows_have_the_scores_that_they_have_in_the_whole_graph(hierarchy):
     np.testing.assert_allclose(found.density, hierarchy.density[rows], atol=0.02)
 
 
+def test_the_first_points_of_a_part_have_the_scores_that_all_of_them_give(hierarchy):
+    basis, model = hierarchy.basis, HiLander.pretrained(device="cpu")
+    score = freeze_scorer(model.model_, basis.base, "evidence", "cpu")
+    rows = np.array([3, 40, 41, 200])
+    around = np.setdiff1d(np.union1d(basis.neighbours[rows], basis.sources.of(rows)), rows)
+    rest = np.setdiff1d(basis.neighbours[around], np.union1d(rows, around))
+    members = np.concatenate([rows, around, rest])
+    part = cut_graph(members, basis.neighbours[members], basis.affinity[members], n_points=480)
+    nodes = start_nodes(part.pad(basis.features[members]))
+    whole = score(part.graph, nodes)
+    first = score.score_first(part.graph, nodes, len(rows), len(rows) + len(around))
+    np.testing.assert_array_equal(first.linkage, whole.linkage[: len(rows)])
+    np.testing.assert_array_equal(first.density, whole.density[: len(rows)])
+    fewer = score.score_first(part.graph, nodes, len(rows), len(rows))
+    assert (fewer.linkage != whole.linkage[: len(rows)]).any()
+
+
 def test_many_rows_are_scored_with_the_whole_graph(hierarchy, monkeypatch):
     basis, sizes = hierarchy.basis, []
 
-    def score(graph, nodes):
-        sizes.append(graph.n_nodes)
-        return score_by_affinity(graph, nodes)
+    class Score:
+        def __call__(self, graph, nodes):
+            sizes.append(graph.n_nodes)
+            return score_by_affinity(graph, nodes)
+
+        def score_first(self, graph, nodes, n_wanted, n_around):
+            scores = self(graph, nodes)
+            return EdgeScores(scores.linkage[:n_wanted], scores.density[:n_wanted])
+
+    score = Score()
 
     def take(rows):
         return basis.features[rows]

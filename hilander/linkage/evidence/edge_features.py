@@ -23,11 +23,16 @@ class EdgeFeatures:
     graph : KnnGraph of n_nodes nodes
     nodes : Nodes of the same length
     background : Background of the points
+    n_rows : int, optional
+        Nodes whose edges have features, the first ones; all by default.
     """
 
-    def __init__(self, graph: KnnGraph, nodes: Nodes, background: Background) -> None:
+    def __init__(
+        self, graph: KnnGraph, nodes: Nodes, background: Background, n_rows: int | None = None
+    ) -> None:
         self.features = features_of("edge")
-        self.measures = EdgeMeasures(graph, nodes, background)
+        self.n_rows = graph.n_nodes if n_rows is None else n_rows
+        self.measures = EdgeMeasures(graph, nodes, background, self.n_rows)
 
     @property
     def rank_back(self) -> npt.NDArray[np.uint16]:

@@ -35,15 +35,19 @@ class EdgeMeasures:
     graph : KnnGraph of n_nodes nodes
     nodes : Nodes of the same length
     background : Background of the points
+    n_rows : int
+        Nodes whose edges are measured, the first ones.
     """
 
-    def __init__(self, graph: KnnGraph, nodes: Nodes, background: Background) -> None:
+    def __init__(self, graph: KnnGraph, nodes: Nodes, background: Background, n_rows: int) -> None:
         self.graph, self.background = graph, background
         self.n_close = min(CLOSE, graph.k)
         self.lists = compare_lists(graph, self.n_close)
         self.node_affinity = summarise_affinities(graph.affinity, background)  # (4, n_nodes)
-        self.to_mean = MeanNeighbourMeasures(graph, nodes.identity, graph.k, background)
-        self.to_close_mean = MeanNeighbourMeasures(graph, nodes.identity, self.n_close, background)
+        self.to_mean, self.to_close_mean = (
+            MeanNeighbourMeasures(graph, nodes.identity, reach, background, n_rows)
+            for reach in (graph.k, self.n_close)
+        )
 
     def block(self, rows: slice) -> EdgeBlock:
         """The measures of the edges of consecutive nodes."""
@@ -97,28 +101,33 @@ class MeanNeighbourMeasures:
     reach : int
         Number of neighbours in the mean.
     background : Background
+    n_rows : int
+        Nodes whose edges are measured, the first ones.
 
     Attributes
     ----------
-    i_to_mean_j, mean_i_to_j : ndarray of shape (n_nodes, k)
+    i_to_mean_j, mean_i_to_j : ndarray of shape (n_rows, k)
         ``x_i · m_j`` and ``m_i · x_j``, rescaled by the background.
-    mean_to_mean : ndarray of shape (n_nodes, k)
+    mean_to_mean : ndarray of shape (n_rows, k)
         ``m_i · m_j``.
     """
 
     def __init__(
-        self, graph: KnnGraph, own: FloatArray, reach: int, background: Background
+        self, graph: KnnGraph, own: FloatArray, reach: int, background: Background, n_rows: int
     ) -> None:
         from hilander.linkage.evidence.mean_kernels import average_neighbours, dot_ends
 
         neighbours = graph.neighbours
         mean = np.empty(own.shape, dtype=np.float32)
-        to_mean, from_mean, both = (np.empty(neighbours.shape, dtype=np.float32) for _ in range(3))
+        shape = n_rows, graph.k
+        to_mean, from_mean, both = (np.empty(shape, dtype=np.float32) for _ in range(3))
 
         def average(rows: slice) -> None:
             table, ends = _gather(own, neighbours[rows])
             average_neighbours(table, ends, reach, mean[rows])
-            dot_ends(mean[rows], table, ends, from_mean[rows])
+            measured = from_mean[rows]
+            n_measured = len(measured)
+            dot_ends(mean[rows][:n_measured], table, ends[:n_measured], measured)
 
         def compare(rows: slice) -> None:
             dot_ends(read_rows(own, rows), mean, neighbours[rows], to_mean[rows])
@@ -129,7 +138,7 @@ class MeanNeighbourMeasures:
         blocks = list(edge_blocks(graph.n_nodes, graph.k * own.shape[1]))
         with open_workers(alone=len(blocks) < 2) as workers:
             workers.map(average, blocks)
-            workers.map(compare, blocks)
+            workers.map(compare, edge_blocks(n_rows, graph.k * own.shape[1]))
         self.i_to_mean_j: npt.NDArray[np.float32] = to_mean
         self.mean_i_to_j: npt.NDArray[np.float32] = from_mean
         self.mean_to_mean: npt.NDArray[np.float32] = both

@@ -252,29 +252,45 @@ class EvidenceNetwork(nn.Module):
             raise TypeError("the parts of the network are not edge classifiers")
         return first, second
 
-    def predict(self, graph: KnnGraph, edge_features: EdgeFeatures) -> FloatArray:
-        """Linkage of every edge, shape (n_nodes, k), from both stages.
+    def predict(
+        self, graph: KnnGraph, edge_features: EdgeFeatures, n_wanted: int | None = None
+    ) -> FloatArray:
+        """Linkage of the edges of the first nodes, from both stages.
 
         Edge features are computed for one block of nodes at a time, once for each stage, because
         those of all edges may not fit in memory.
+
+        Parameters
+        ----------
+        graph : KnnGraph of n_nodes nodes
+        edge_features : EdgeFeatures
+            The first stage is computed for the nodes that they are of.
+        n_wanted : int, optional
+            Nodes of the second stage; all by default.
+
+        Returns
+        -------
+        linkage : ndarray of shape (n_wanted, k)
         """
+        n_wanted = graph.n_nodes if n_wanted is None else n_wanted
         classifiers = self.classifiers()
         device = classifiers[0].centre.device
         first, second = (one.compiled() if device.type == "cpu" else one for one in classifiers)
-        probability, linkage = np.empty((2, graph.n_nodes, graph.k), dtype=np.float32)
-        blocks = list(edge_blocks(graph.n_nodes, graph.k * _NUMBERS_PER_EDGE))
+        probability = np.zeros((graph.n_nodes, graph.k), dtype=np.float32)
+        linkage = np.empty((n_wanted, graph.k), dtype=np.float32)
 
         def score_first_stage(rows: slice) -> None:
             probability[rows] = first.predict(edge_features.of(rows))
 
-        run_blocks(score_first_stage, blocks, device)
+        numbers = graph.k * _NUMBERS_PER_EDGE
+        run_blocks(score_first_stage, list(edge_blocks(edge_features.n_rows, numbers)), device)
         added = SecondStageFeatures(graph, probability, edge_features.rank_back)
 
         def score_second_stage(rows: slice) -> None:
             columns = np.concatenate([edge_features.of(rows), added.of(rows)], axis=-1)
             linkage[rows] = second.predict(columns)
 
-        run_blocks(score_second_stage, blocks, device)
+        run_blocks(score_second_stage, list(edge_blocks(n_wanted, numbers)), device)
         return linkage
 
     def estimate_merges(self, pairs: LinkedPairs) -> FloatArray:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from hilander.arrays.rows import FloatArray
+from hilander.embeddings.equal_rows import are_equal
 from hilander.errors import ModelError
 from hilander.graph.edges import look_up
 from hilander.graph.knn_graph import KnnGraph
@@ -73,6 +74,18 @@ class EvidenceScorer:
         linkage = join_equal_rows(graph, linkage)
         return EdgeScores(linkage, edge_density(graph.affinity, linkage))
 
+    def score_first(
+        self, graph: KnnGraph, nodes: Nodes, n_wanted: int, n_around: int
+    ) -> EdgeScores:
+        """Scores of the first points; of those around, only the first stage is computed."""
+        if self._background is None:
+            raise ModelError("the scorer has no points yet; call bind_measures(measures) first")
+        edge_features = EdgeFeatures(graph, nodes, self._background, n_around)
+        linkage = self._classify(graph, edge_features, n_wanted)
+        affinity = graph.affinity[:n_wanted]
+        linkage = np.where(are_equal(affinity), np.float32(1), linkage)  # as `join_equal_rows`
+        return EdgeScores(linkage, edge_density(affinity, linkage))
+
     def estimate_merges(self, pairs: LinkedPairs) -> FloatArray:
         """Probability that both clusters of each pair are one identity, shape (n_pairs,)."""
         device = choose_device(self.device)
@@ -99,12 +112,14 @@ class EvidenceScorer:
         same = csr_matrix((self.estimate_merges(pairs), (pairs.low, pairs.high)), links.count.shape)
         return look_up(csr_matrix(same + same.T), graph)
 
-    def _classify(self, graph: KnnGraph, edge_features: EdgeFeatures) -> FloatArray:
-        """Linkage of every edge between points, the mean of all networks, shape (n_nodes, k)."""
+    def _classify(
+        self, graph: KnnGraph, edge_features: EdgeFeatures, n_wanted: int | None = None
+    ) -> FloatArray:
+        """Linkage of the edges of points, the mean of all networks, shape (n_wanted, k)."""
         device = choose_device(self.device)
         return average_log_odds(
             [
-                (weight, network.to(device).eval().predict(graph, edge_features))
+                (weight, network.to(device).eval().predict(graph, edge_features, n_wanted))
                 for weight, network in self._ensemble
             ]
         )

@@ -97,6 +97,13 @@ class LanderScorer:
             linkage = join_equal_rows(graph, linkage)
         return EdgeScores(linkage, edge_density(graph.affinity, linkage))
 
+    def score_first(
+        self, graph: KnnGraph, nodes: Nodes, n_wanted: int, n_around: int
+    ) -> EdgeScores:
+        """Scores of the first points; encodings of the others are needed, so all are scored."""
+        scores = self(graph, nodes)
+        return EdgeScores(scores.linkage[:n_wanted], scores.density[:n_wanted])
+
     def estimate_merges(self, pairs: LinkedPairs) -> npt.NDArray[Any]:
         """The estimate from the links alone; the paper's levels keep none."""
         return estimate_by_links(pairs)
