@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from hilander.arrays.rows import FloatArray, IntArray
+from hilander.arrays.rows import FloatArray
 from hilander.embeddings.partial_labels import encode_known, encode_partly
 from hilander.embeddings.points import is_single_row, read_points
 from hilander.embeddings.validation import has_names
@@ -18,12 +18,12 @@ from hilander.graph.knn_graph import KnnGraph
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.levels import LevelStep
 from hilander.hierarchy.work import Work
-from hilander.metrics.scores import bcubed_f
 from hilander.training.fitted import FittedParts
 from hilander.training.parameters import NOT_GIVEN
 from hilander.training.stored_parts import StoredParts
 
 if TYPE_CHECKING:
+    from hilander.engines.protocol import Engine
     from hilander.hierarchy.constraints.constraints import Constraints
     from hilander.hierarchy.decoding.decode import Decoder
     from hilander.hierarchy.membership import Membership
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from hilander.linkage.paper.settings import Encoder, Features
     from hilander.linkage.paper.training import LearningSettings
     from hilander.training.inference import RunSettings
+
+KNOWN_NAMES = ("constraints", "must_link", "cannot_link", "known_labels", "ids")
 
 
 class HiLander(StoredParts, FittedParts, BaseEstimator):  # type: ignore[misc]
@@ -237,13 +239,15 @@ class HiLander(StoredParts, FittedParts, BaseEstimator):  # type: ignore[misc]
         cannot_link: Any = (),
         known_labels: Any = None,
         ids: Any = None,
+        engine: Engine | None = None,
     ) -> Hierarchy:
         """Cluster embeddings into a hierarchy.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Embeddings of identities that may all be new.
+        X : array-like of shape (n_samples, n_features), or path
+            Embeddings of identities that may all be new; the workers of `engine` read the shards
+            (.parquet or .npy) of a folder.
         k, p_tau, decoder : optional
             In place of the trained model's.
         graph : KnnGraph, optional
@@ -255,10 +259,11 @@ class HiLander(StoredParts, FittedParts, BaseEstimator):  # type: ignore[misc]
             What is known, as `hilander.hierarchy.constraints.building.build_constraints` makes it.
         must_link, cannot_link : sequence of pairs, optional
             Points of one identity, and of two; row numbers, or `ids`. They hold at every level.
-        known_labels : array-like of shape (n_samples,), optional
-            Known identities of some points, which hold too; unknown ones as for `fit`.
-        ids : array-like of shape (n_samples,), optional
-            Names of the points in the pairs.
+        known_labels, ids : array-like of shape (n_samples,), optional
+            Known identities of some points, which hold too (unknown ones as for `fit`), and names
+            of the points in the pairs.
+        engine : ThreadEngine or RayEngine, optional
+            Where the stages run, for shards threads by default; takes k, p_tau and decoder only.
 
         Returns
         -------
@@ -267,11 +272,18 @@ class HiLander(StoredParts, FittedParts, BaseEstimator):  # type: ignore[misc]
         from hilander.hierarchy.constraints.given import combine_given
 
         self._check_fitted()
+        asked: dict[str, Any] = {"k": k, "p_tau": p_tau, "decoder": decoder}
+        if engine is not None or isinstance(X, str | Path):
+            from hilander.sharded.cluster import cluster_source
+
+            known = (constraints, must_link, cannot_link, known_labels, ids)
+            others = dict(zip(KNOWN_NAMES, known, strict=True), graph=graph, memory=memory)
+            return cluster_source(self.model_, X, self.run_settings(asked), engine, **others)
         if is_single_row(X):
             self._read_rows(X)
             return Hierarchy.of_one_cluster(1)
         given = combine_given(X, constraints, must_link, cannot_link, known_labels, ids)
-        asked: dict[str, Any] = {"k": k, "p_tau": p_tau, "decoder": decoder, "graph": graph}
+        asked["graph"] = graph
         work = Work()
         steps = self.walk(X, **asked, memory=memory, work=work, constraints=given)
         as_released, keep = self.rules_.as_released, memory is None
@@ -318,10 +330,8 @@ class HiLander(StoredParts, FittedParts, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, k, p_tau, decoder, graph, memory, constraints
-            As for `cluster`.
-        early_stop : bool, optional
-            In place of the trained model's.
+        X, k, p_tau, decoder, early_stop, graph, memory, constraints
+            As for `cluster`; early_stop in place of the trained model's.
         work : Work, optional
             Records time and memory of each stage; a `KeptWork` also stores the results on disk.
 
@@ -352,27 +362,6 @@ class HiLander(StoredParts, FittedParts, BaseEstimator):  # type: ignore[misc]
 
         own = {name: getattr(self, name) for name in ("method", "whiten", "device", "verbose")}
         return RunSettings(asked=asked or {}, adapt_k=self.k == "auto", memory=memory, **own)
-
-    def predict(self, X: Any) -> IntArray:
-        """Cluster embeddings and return the final partition, shape (n_samples,), ints from 0.
-
-        The points of X are clustered jointly: the cluster of a point depends on the others. A
-        single row is one cluster. To look up rows in a hierarchy, use `assign`.
-        """
-        return self.cluster(X).labels(-1)
-
-    def fit_predict(self, X: Any, y: Any = None) -> IntArray:
-        """Learn from labelled embeddings and return the clusters that the model finds in them.
-
-        A pretrained model takes no `y`: it clusters X.
-        """
-        return self.fit(X, y).labels_
-
-    def score(self, X: Any, y: Any) -> float:
-        """BCubed F of the final partition, in [0, 1]; points of unknown identity are left out."""
-        found = self.predict(X)
-        codes = encode_partly(y, len(found))[0]
-        return bcubed_f(codes[codes >= 0], found[codes >= 0])
 
     def save(self, folder: str | Path) -> Path:
         """Write the model to a folder (safetensors and JSON), whole or not at all."""

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hilander.cli import cluster_shards
 from hilander.cli.inputs import (
     AUTO_YES_NO,
     PRETRAINED_NAME,
@@ -82,6 +83,7 @@ def add_parser(subparsers: Any) -> None:
         action="store_true",
         help=argparse.SUPPRESS,  # does nothing: rows are always clustered in canonical order
     )
+    cluster_shards.add_engine_options(parser)
     add_wait(parser)
     add_device(parser)
     parser.set_defaults(run=run)
@@ -128,10 +130,32 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Cluster and write the run folder, which is locked meanwhile."""
     check_settings(args)
+    if cluster_shards.wants_engine(args):
+        cluster_shards.check_engine_settings(args)
     check_output_folder(args.output, "run")
     with lock_output(args.output, wait=args.wait):
-        cluster_and_write(args)
+        if cluster_shards.wants_engine(args):
+            cluster_on_engine(args)
+        else:
+            cluster_and_write(args)
     return 0
+
+
+def cluster_on_engine(args: argparse.Namespace) -> None:
+    """Cluster a folder of shards, write the run folder and print what was done."""
+    from hilander.hierarchy.run_log import RunLog
+
+    log = RunLog()
+    model = load_model(args)
+    log.note("load_model")
+    replaced = describe_replaced(args.output)
+    hierarchy, engine = cluster_shards.cluster_shards(args, model, asked_settings(args), log)
+    if not args.quiet:
+        print(describe_counts(hierarchy, log))
+        settings = collect_settings(model, args, log)
+        print(describe_model(settings, log), f"run: {args.output}", sep="; ")
+        print(engine)
+        print(*filter(None, [replaced]), sep="\n", end="\n" * bool(replaced))
 
 
 def cluster_and_write(args: argparse.Namespace) -> None:

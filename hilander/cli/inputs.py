@@ -26,7 +26,7 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "embeddings",
         metavar="EMB",
-        type=Path,
+        type=path_or_address,
         help="file of embeddings: .npy; .npz (array features; labels and ids are optional); "
         ".parquet (a column of lists, or numbered columns such as f0, f1, …); .csv or .tsv "
         "(numbered columns, or only numbers without a header); or .pkl of (features, labels)",
@@ -42,6 +42,11 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="column or array of the ids in EMB (default: id or ids)",
     )
+
+
+def path_or_address(text: str) -> Any:
+    """A path, or a URI as it is: a path would lose one of its slashes."""
+    return text if "://" in text else Path(text)
 
 
 def add_labels(parser: argparse.ArgumentParser, help: str, *, required: bool = False) -> None:

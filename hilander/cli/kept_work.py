@@ -74,8 +74,34 @@ def open_work(
     constraints: Constraints | None = None,
 ) -> KeptWork:
     """Open the work folder of a run, and print whether the run resumes from it."""
+    return _open(args, take_fingerprint(args, file, plan, constraints))
+
+
+def open_sharded_work(args: argparse.Namespace, digest: str, settings: str) -> KeptWork:
+    """Open the work folder of a run over shards, whatever its length.
+
+    Parameters
+    ----------
+    args : Namespace of ``hilander cluster``
+    digest : str
+        Of the rows.
+    settings : str
+        Everything else that decides the result, except for the model.
+    """
+    fingerprint = {
+        "hilander": __version__,
+        "features": digest,
+        "model": _digest_model(args),
+        "settings": settings,
+        "sharded": True,
+    }
+    return _open(args, fingerprint)
+
+
+def _open(args: argparse.Namespace, fingerprint: dict[str, Any]) -> KeptWork:
+    """Open a work folder, and print whether the run resumes from it."""
     folder = work_folder(args.output)
-    work = KeptWork(folder, take_fingerprint(args, file, plan, constraints))
+    work = KeptWork(folder, fingerprint)
     if args.quiet:
         return work
     if work.is_continued:
@@ -120,15 +146,10 @@ def take_fingerprint(
     constraints: Constraints | None = None,
 ) -> dict[str, Any]:
     """Everything that must be equal for kept work to belong to this run."""
-    model = {
-        path.name: _digest_file(path)
-        for path in sorted(find_model(args.model).iterdir())
-        if path.name in ("weights.safetensors", "model.json")
-    }
     return {
         "hilander": __version__,
         "features": digest_rows(file.features),
-        "model": model,
+        "model": _digest_model(args),
         "rules": repr(plan.rules),
         "graph": None if args.graph is None else _digest_file(args.graph),
         "store": plan.memory.store,
@@ -137,6 +158,15 @@ def take_fingerprint(
         "whiten": args.whiten,
         "order": "canonical",
         "constraints": None if constraints is None else constraints.digest(),
+    }
+
+
+def _digest_model(args: argparse.Namespace) -> dict[str, str]:
+    """Digest of the files of the model that the options name."""
+    return {
+        path.name: _digest_file(path)
+        for path in sorted(find_model(args.model).iterdir())
+        if path.name in ("weights.safetensors", "model.json")
     }
 
 

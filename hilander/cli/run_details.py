@@ -39,13 +39,25 @@ def describe_run(
         Settings of the run.
     log : RunLog
     """
+    source = {
+        "path": str(file.source),
+        "n": len(file.features),
+        "dim": int(file.features.shape[1]),
+        "has_ids": file.ids is not None,
+    }
+    return describe_rows(model, source, hierarchy, settings, log)
+
+
+def describe_rows(
+    model: HiLander,
+    source: dict[str, Any],
+    hierarchy: Hierarchy,
+    settings: dict[str, Any],
+    log: RunLog,
+) -> dict[str, Any]:
+    """Content of run.json, except for the stages, for an input that is described already."""
     return {
-        "input": {
-            "path": str(file.source),
-            "n": len(file.features),
-            "dim": int(file.features.shape[1]),
-            "has_ids": file.ids is not None,
-        },
+        "input": source,
         "settings": settings,
         "model": {
             "preparation": log.work.preparation or model.preparation_.describe(),

@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from hilander.arrays.rows import BoolArray, IntArray
@@ -116,7 +117,7 @@ def drop_unknown(labels: npt.NDArray[Any]) -> tuple[IntArray, BoolArray | slice]
 def read_run_ids(folder: Path) -> Any:
     """The ids in the input of a run; None if it had none, and rows were numbered."""
     from hilander.hierarchy.run_extras import DETAILS_FILE
-    from hilander.hierarchy.storage import CLUSTERS_FILE
+    from hilander.hierarchy.storage import list_cluster_files
     from hilander.io.parquet import read_parquet_column
 
     files = list_stored_files(folder)
@@ -124,7 +125,9 @@ def read_run_ids(folder: Path) -> Any:
     content = read_json(details, RunDetails) if details.is_file() else {}
     if not content.get("input", {}).get("has_ids", True):
         return None
-    path = files.check(CLUSTERS_FILE)
-    if not path.is_file():
-        raise SettingError(f"{path} does not exist; run `hilander cluster` again")
-    return read_parquet_column(path, "id", ("id",))
+    found: list[Any] = []
+    for path in list_cluster_files(files):
+        if not path.is_file():
+            raise SettingError(f"{path} does not exist; run `hilander cluster` again")
+        found.append(read_parquet_column(path, "id", ("id",)))
+    return found[0] if len(found) == 1 else np.concatenate(found)

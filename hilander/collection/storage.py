@@ -26,7 +26,7 @@ from hilander.errors import FileFormatError
 from hilander.estimator import HiLander
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.run_extras import DETAILS_FILE, NOTES_FILE
-from hilander.hierarchy.storage import CLUSTERS_FILE, HIERARCHY_FILE, RUN_KIND
+from hilander.hierarchy.storage import HIERARCHY_FILE, RUN_KIND, list_cluster_files
 from hilander.io.digests import FileList
 from hilander.io.parquet import read_parquet_column
 from hilander.io.schemas import CollectionNotes, RunDetails
@@ -153,9 +153,11 @@ def read_collection(folder: str | Path) -> Stored:
 
 def read_item_ids(files: FileList) -> npt.NDArray[Any]:
     """Ids of the items of a run, ints or text."""
-    ids = read_parquet_column(files.check(CLUSTERS_FILE), "id", ())
-    if ids is None:
-        raise FileFormatError(f"{files.folder / CLUSTERS_FILE} has no ids; cluster again")
+    found = [read_parquet_column(path, "id", ()) for path in list_cluster_files(files)]
+    parts = [one for one in found if one is not None]
+    if len(parts) < len(found):
+        raise FileFormatError(f"{files.folder} has clusters without ids; cluster again")
+    ids = np.concatenate(parts)
     return ids.astype(str) if ids.dtype.kind == "O" else ids
 
 

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from hilander.engines.threads import open_workers
 
+WORKER_MEMORY = "4GB"  # of a worker, by default
 _KILOBYTE = 1024  # unit of the peaks that the system reports
 
 
@@ -73,9 +74,12 @@ class Engine(Protocol):
     name : str
     n_workers : int
         Tasks that run at a time.
+    worker_memory : int
+        Bytes that a task may use; partitions are cut so that it is enough.
     """
 
     name: str
+    worker_memory: int
 
     @property
     def n_workers(self) -> int:

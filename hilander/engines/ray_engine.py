@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hilander.engines.protocol import Task, run_measured
+from hilander.engines.protocol import WORKER_MEMORY, Task, run_measured
 from hilander.errors import SettingError
 from hilander.io.memory import parse_memory
 
@@ -28,6 +28,8 @@ class RayEngine:
         process is connected to is used, or else a local one is started.
     n_workers : int, optional
         Tasks that run at a time; by default one for each processor of the cluster.
+    worker_memory : str or int
+        Memory of a worker, such as "4GB"; partitions are cut so that it is enough.
     object_store : str or int, optional
         Memory of the object store of a local Ray, such as "2GB". What does not fit goes to disk.
 
@@ -42,11 +44,13 @@ class RayEngine:
         self,
         address: str | None = None,
         n_workers: int | None = None,
+        worker_memory: str | int = WORKER_MEMORY,
         object_store: str | int | None = None,
     ) -> None:
         if n_workers is not None and n_workers < 1:
             raise SettingError(f"n_workers={n_workers} is not a number of workers; use 1 or more")
         self.address, self._asked = address, n_workers
+        self.worker_memory = parse_memory(worker_memory)
         self._store = None if object_store is None else parse_memory(object_store)
         self._ray: Any = None
         self._remote: Any = None
@@ -136,6 +140,7 @@ def import_ray() -> Any:
     """The module of Ray; the error gives the command that installs it."""
     # Ray asks a server for its usage statistics, unless it is told not to.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_worker_niceness", "0")  # that of this process
     os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # they are raised when fetched
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:

@@ -8,9 +8,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from typing import Any
 
-from hilander.engines.protocol import Task, run_measured
+from hilander.engines.protocol import WORKER_MEMORY, Task, run_measured
 from hilander.engines.threads import open_workers
 from hilander.errors import SettingError
+from hilander.io.memory import parse_memory
 
 
 class ThreadEngine:
@@ -20,6 +21,8 @@ class ThreadEngine:
     ----------
     n_workers : int, optional
         Threads; by default one for each processor.
+    worker_memory : str or int
+        Memory of a thread, such as "4GB"; partitions are cut so that it is enough.
 
     Attributes
     ----------
@@ -28,9 +31,12 @@ class ThreadEngine:
 
     name = "threads"
 
-    def __init__(self, n_workers: int | None = None) -> None:
+    def __init__(
+        self, n_workers: int | None = None, worker_memory: str | int = WORKER_MEMORY
+    ) -> None:
         if n_workers is not None and n_workers < 1:
             raise SettingError(f"n_workers={n_workers} is not a number of threads; use 1 or more")
+        self.worker_memory = parse_memory(worker_memory)
         self._n_workers = n_workers or len(os.sched_getaffinity(0))
         self._pool: ThreadPoolExecutor | None = None
         self._limits = ExitStack()

@@ -96,16 +96,17 @@ def write_quality(
     neighbours: IntArray,
     linkage: FloatArray,
     folder: Path,
-    ids: npt.ArrayLike | None = None,
+    ids: Any = None,
     features: npt.NDArray[Any] | None = None,
 ) -> None:
     """Write the quality of each final cluster into an open run folder.
 
     One row a cluster: cluster, peak and representative (the ids of its peak and its medoid), size,
-    cohesion, separation, quality.
+    cohesion, separation, quality. `ids` gives the ids of rows: an array, or rows of files.
     """
     found = measure_quality(neighbours, linkage, hierarchy.labels(-1))
-    names: npt.NDArray[Any] = np.arange(hierarchy.n_points) if ids is None else np.asarray(ids)
+    names = np.arange(hierarchy.n_points) if ids is None else ids
+    names = np.asarray(names) if isinstance(names, list | tuple) else names
     peaks, labels = hierarchy.peaks(-1), hierarchy.labels(-1)
     representatives = peaks if features is None else find_medoids(features, labels, peaks)
     columns = {

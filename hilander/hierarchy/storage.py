@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 HIERARCHY_FILE = "hierarchy.npz"
 CLUSTERS_FILE = "clusters.parquet"
+CLUSTERS_FOLDER = "clusters"  # of a run over shards: one file for each of them
 RUN_KIND = "run"
 _ARRAYS = ("parent", "linkage", "density", "labels", "peaks")
 
@@ -39,6 +40,12 @@ def save_hierarchy(
 
 def write_hierarchy(hierarchy: Hierarchy, folder: Path, ids: npt.ArrayLike | None) -> None:
     """Write the hierarchy's files into an open run folder."""
+    write_levels(hierarchy, folder)
+    hierarchy.to_parquet(folder / CLUSTERS_FILE, ids)
+
+
+def write_levels(hierarchy: Hierarchy, folder: Path) -> None:
+    """Write the levels, and what was known beforehand, into an open run folder."""
     arrays: dict[str, Any] = {"n_levels": np.array(hierarchy.n_levels)}
     for number, level in enumerate(hierarchy.levels):
         for name in _ARRAYS:
@@ -46,9 +53,16 @@ def write_hierarchy(hierarchy: Hierarchy, folder: Path, ids: npt.ArrayLike | Non
         arrays[f"{number}/stops_early"] = np.array(level.stops_early)
     arrays["cluster_ids"] = hierarchy.cluster_ids
     np.savez(folder / HIERARCHY_FILE, **arrays)
-    hierarchy.to_parquet(folder / CLUSTERS_FILE, ids)
     if hierarchy.constraints is not None:
         hierarchy.constraints.save(folder)
+
+
+def list_cluster_files(files: FileList) -> list[Path]:
+    """The files with one row for each point, in the order of the rows."""
+    parts = sorted((files.folder / CLUSTERS_FOLDER).glob("*.parquet"))
+    if not parts:
+        return [files.check(CLUSTERS_FILE)]
+    return [files.check(one.relative_to(files.folder).as_posix()) for one in parts]
 
 
 def write_scored_graph(step: LevelStep, folder: Path) -> None:

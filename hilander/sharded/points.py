@@ -15,6 +15,7 @@ from hilander.arrays.rows import IntArray
 from hilander.embeddings.validation import as_embeddings
 from hilander.errors import EmbeddingError, FileFormatError, HiLanderError
 from hilander.io.shards import Shard, reading
+from hilander.sharded.arrays import ArrayShard
 from hilander.sharded.stage_log import StageLog
 
 
@@ -24,7 +25,7 @@ class Piece:
 
     Parameters
     ----------
-    shard : Shard
+    shard : Shard or ArrayShard
     start, stop : int
         Rows of the shard.
     first : int
@@ -35,7 +36,7 @@ class Piece:
         Rows of the piece that are used; None for all.
     """
 
-    shard: Shard
+    shard: Shard | ArrayShard
     start: int
     stop: int
     first: int
@@ -69,7 +70,7 @@ class ShardedPoints:
         self._known: dict[Any, list[Any]] = {}
 
     @classmethod
-    def of_shards(cls, log: StageLog, shards: list[Shard]) -> ShardedPoints:
+    def of_shards(cls, log: StageLog, shards: list[Any]) -> ShardedPoints:
         """The pieces of all shards, in order."""
         dtype = np.result_type(*{one.dtype for one in shards}).str
         pieces, first = [], 0

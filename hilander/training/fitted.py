@@ -1,4 +1,4 @@
-"""The parts of a fitted estimator: what `HiLander` shows of its model."""
+"""The parts of a fitted estimator: what `HiLander` shows of its model, and its final partition."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from hilander.arrays.rows import IntArray
+from hilander.embeddings.partial_labels import encode_partly
+from hilander.metrics.scores import bcubed_f
+
 if TYPE_CHECKING:  # the networks behind a model import torch, which takes a second
     from hilander.embeddings.preparation import PerSetPreparation, Preparation
+    from hilander.hierarchy.hierarchy import Hierarchy
     from hilander.hierarchy.rules import Rules
     from hilander.training.model import Model
 
@@ -18,7 +23,7 @@ _NOT_FITTED = (
 
 
 class FittedParts:
-    """Attributes that read the trained model of an estimator."""
+    """Attributes that read the trained model, and methods on the final partition."""
 
     model_: Model
 
@@ -46,6 +51,36 @@ class FittedParts:
     def summary_(self) -> dict[str, Any]:
         """Counts and the validation table."""
         return self.model_.summary
+
+    if TYPE_CHECKING:  # of the estimator
+
+        def fit(self, X: Any, y: Any = None) -> Any:
+            """Learn to cluster."""
+
+        def cluster(self, X: Any) -> Hierarchy:
+            """Cluster embeddings."""
+
+    def predict(self, X: Any) -> IntArray:
+        """Cluster embeddings and return the final partition, shape (n_samples,), ints from 0.
+
+        The points of X are clustered jointly: the cluster of a point depends on the others. A
+        single row is one cluster. To look up rows in a hierarchy, use `assign`.
+        """
+        return self.cluster(X).labels(-1)
+
+    def fit_predict(self, X: Any, y: Any = None) -> IntArray:
+        """Learn from labelled embeddings and return the clusters that the model finds in them.
+
+        A pretrained model takes no `y`: it clusters X.
+        """
+        labels: IntArray = self.fit(X, y).labels_
+        return labels
+
+    def score(self, X: Any, y: Any) -> float:
+        """BCubed F of the final partition, in [0, 1]; points of unknown identity are left out."""
+        found = self.predict(X)
+        codes = encode_partly(y, len(found))[0]
+        return bcubed_f(codes[codes >= 0], found[codes >= 0])
 
     def _check_fitted(self) -> None:
         check_is_fitted(self, "model_", msg=_NOT_FITTED)

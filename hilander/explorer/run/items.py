@@ -14,7 +14,7 @@ from hilander.arrays.rows import IntArray
 from hilander.embeddings.labels import encode_labels
 from hilander.errors import FileFormatError, MissingFileError
 from hilander.hierarchy.run_extras import ITEMS_FILE
-from hilander.hierarchy.storage import CLUSTERS_FILE
+from hilander.hierarchy.storage import list_cluster_files
 from hilander.io.writing import list_stored_files
 
 LABEL_COLUMN = "label"
@@ -146,14 +146,29 @@ def read_items(folder: Path, n_points: int, labels: npt.NDArray[Any] | None = No
         True identities given by the user.
     """
     files = list_stored_files(folder)
-    ids = _read(files.check(CLUSTERS_FILE), ["id"], n_points)["id"]
+    ids = _read_ids(list_cluster_files(files), n_points)
     extra = files.check(ITEMS_FILE)
     columns = _read(extra, None, n_points) if extra.is_file() else {}
     columns.pop("id", None)
     return Items(ids, columns, labels)
 
 
-def _read(path: Path, names: list[str] | None, n_points: int) -> dict[str, Any]:
+def _read_ids(paths: list[Path], n_points: int) -> Any:
+    """Ids of all points; those of a run over shards are in several files."""
+    if len(paths) == 1:
+        return _read(paths[0], ["id"], n_points)["id"]
+    import pyarrow
+
+    parts = [_read(path, ["id"], None)["id"] for path in paths]
+    if sum(map(len, parts)) != n_points:
+        raise FileFormatError(
+            f"{paths[0].parent} has {sum(map(len, parts))} rows, expected {n_points}; "
+            "run `hilander cluster` again"
+        )
+    return pyarrow.concat_arrays(parts)
+
+
+def _read(path: Path, names: list[str] | None, n_points: int | None) -> dict[str, Any]:
     import pyarrow
     import pyarrow.parquet
 
@@ -173,7 +188,7 @@ def _read(path: Path, names: list[str] | None, n_points: int) -> dict[str, Any]:
             f"{path} is damaged ({reason}); run `hilander cluster` again"
         ) from error
     missing = [name for name in names or () if name not in columns]
-    if missing or table.num_rows != n_points:
+    if missing or (n_points is not None and table.num_rows != n_points):
         raise FileFormatError(
             f"{path} has {table.num_rows} rows and columns {', '.join(table.column_names)}, "
             f"expected {n_points} rows{' and ' + ', '.join(missing) if missing else ''}; "
