@@ -61,6 +61,12 @@ def map_row_blocks(
         drop_pages(X)
 
 
+def place_rows(X: Any, rows: IntArray) -> IntArray:
+    """Numbers of the rows of the blocks of `map_row_blocks`, where those are in another order."""
+    rank = getattr(X, "rank", None)
+    return rows if rank is None else rank[rows]
+
+
 def is_remote(X: Any) -> bool:
     """Whether the rows are held by other processes, see `hilander.sharded`."""
     return hasattr(X, "map_blocks")

@@ -17,12 +17,13 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hilander.arrays.rows import IntArray, drop_pages, row_blocks
+from hilander.arrays.rows import IntArray, drop_pages, map_row_blocks, row_blocks
 
 Float64Array = npt.NDArray[np.float64]
 _SEED = 29  # of the fixed direction; part of the result, never to be changed
@@ -60,10 +61,8 @@ def find_canonical_order(points: npt.NDArray[Any]) -> IntArray:
     mean = _sum_unit_rows(points)
     fixed = np.random.default_rng(_SEED).standard_normal((1, dim))[0]
     key = np.empty(n_points)
-    for rows in row_blocks(n_points, 4 * dim):
-        block, length, _ = _scale(np.asarray(points[rows]))
-        key[rows] = _cosines(block, length, mean)
-        drop_pages(points)
+    for rows, found in map_row_blocks(partial(_find_keys, mean=mean), points, 4 * dim):
+        key[rows] = found
     order = np.argsort(key, kind="stable")
     ranked = key[order]
     tied = np.flatnonzero(ranked[1:] == ranked[:-1])
@@ -82,14 +81,25 @@ def invert_order(order: IntArray) -> IntArray:
 
 def _sum_unit_rows(points: npt.NDArray[Any]) -> Float64Array:
     """The direction of the mean of all unit rows, shape (dim,)."""
-    n_points, dim = points.shape
+    dim = points.shape[1]
     total = np.zeros(dim, dtype=np.int64)
-    for rows in row_blocks(n_points, 4 * dim):
-        block, length, _ = _scale(np.asarray(points[rows]))
-        block /= np.where(length > 0, length * _STEP, 1.0)[:, None]
-        total += np.rint(block, out=block).astype(np.int64).sum(axis=0)
-        drop_pages(points)
+    for _, part in map_row_blocks(_sum_steps, points, 4 * dim):
+        total += part
     return total.astype(np.float64)
+
+
+def _sum_steps(rows: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Sum of unit rows in whole numbers, shape (dim,)."""
+    block, length, _ = _scale(np.asarray(rows))
+    block /= np.where(length > 0, length * _STEP, 1.0)[:, None]
+    total: npt.NDArray[np.int64] = np.rint(block, out=block).astype(np.int64).sum(axis=0)
+    return total
+
+
+def _find_keys(rows: npt.NDArray[Any], mean: Float64Array) -> Float64Array:
+    """The key of each row, shape (n_rows,)."""
+    block, length, _ = _scale(np.asarray(rows))
+    return _cosines(block, length, mean)
 
 
 def _sort_ties(

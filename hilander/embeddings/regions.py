@@ -17,6 +17,7 @@ from hilander.arrays.rows import (
     IntArray,
     exact_unit_rows,
     map_row_blocks,
+    place_rows,
 )
 from hilander.engines.threads import open_workers
 
@@ -53,7 +54,7 @@ def take_regions(
             best = _find_best(cosine, size)
             cosine = np.take_along_axis(cosine, best, axis=1)
             nearest = np.take_along_axis(nearest, best, axis=1)
-    return np.unique(nearest)
+    return np.unique(place_rows(points, nearest))
 
 
 def _compare_block(

@@ -1,6 +1,6 @@
 """Dealing: a row goes to the partition of its cell, and visits those of the cells it probes.
 
-Rows are numbered anew, by cell and then by the order of the input. So a partition is a range of
+Rows are numbered anew, by cell and then in canonical order. So a partition is a range of
 numbers, and neighbours mostly are in the same one. The numbers do not depend on the partitions.
 """
 
@@ -73,7 +73,7 @@ def count_parts(n_points: int, dim: int, memory: int) -> int:
     return max(1, -int(-(n_points * dim * 4) // (PART_SHARE * memory)))
 
 
-def assign_cells(points: PartedRows, cells: Cells) -> tuple[list[Any], IntArray]:
+def assign_cells(points: PartedRows, cells: Cells, rank: IntArray) -> tuple[list[Any], IntArray]:
     """Find the cells of all rows: held `PieceCells` of each piece, and the cell of each row."""
     log = points.log
     held = log.engine.put(cells)
@@ -81,7 +81,7 @@ def assign_cells(points: PartedRows, cells: Cells) -> tuple[list[Any], IntArray]
     def submit() -> Iterator[Any]:
         for part, (start, stop) in zip(points.parts, pairwise(points.starts.tolist()), strict=True):
             yield log.engine.submit(
-                _assign, held, part, start, len(points), n_results=2, rows=stop - start
+                _assign, held, part, rank[start:stop], len(points), n_results=2, rows=stop - start
             )
 
     tasks = log.run("prepare", submit(), len(points))
@@ -90,19 +90,21 @@ def assign_cells(points: PartedRows, cells: Cells) -> tuple[list[Any], IntArray]
 
 
 def _assign(
-    cells: Cells, features: FloatArray, start: int, n_points: int
+    cells: Cells, features: FloatArray, rank: IntArray, n_points: int
 ) -> tuple[npt.NDArray[np.uint16], PieceCells]:
-    found = assign_piece(cells, features, start, n_points)
+    found = assign_piece(cells, features, rank, n_points)
     return found.home, found
 
 
-def lay_out(home: IntArray, n_cells: int, n_parts: int) -> Layout:
+def lay_out(home: IntArray, order: IntArray, n_cells: int, n_parts: int) -> Layout:
     """Number the rows by cell, and cut the cells into partitions of about as many rows.
 
     Parameters
     ----------
     home : ndarray of shape (n_points,)
         Cell of each row.
+    order : ndarray of shape (n_points,)
+        Canonical order, which rows of a cell keep.
     n_cells, n_parts : int
         There are fewer partitions where a cell is larger than one of them should be.
     """
@@ -114,7 +116,7 @@ def lay_out(home: IntArray, n_cells: int, n_parts: int) -> Layout:
     rows = cell_starts[cuts]
     cells = np.concatenate([cuts[:-1][np.diff(rows) > 0], [n_cells]])
     cells[0] = 0
-    return Layout(np.argsort(home, kind="stable"), cell_starts, cells)
+    return Layout(order[np.argsort(home[order], kind="stable")], cell_starts, cells)
 
 
 class Dealer:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hilander.arrays.rows import IntArray
+from hilander.embeddings.canonical_order import invert_order
 from hilander.embeddings.validation import as_embeddings
 from hilander.errors import EmbeddingError, FileFormatError, HiLanderError
 from hilander.io.shards import Shard, reading
@@ -144,6 +145,34 @@ class ShardedPoints:
         parts = [self.log.engine.fetch(one) for one in held]
         empty = np.empty((0, self.shape[1]), dtype=self.dtype)
         return np.concatenate([empty, *parts])[place]
+
+
+class SortedPoints:
+    """Points in another order: rows are gathered in it, and blocks are those of the pieces.
+
+    Parameters
+    ----------
+    base : ShardedPoints
+    order : ndarray of shape (n_points,)
+        Row of `base` that has each place.
+
+    Attributes
+    ----------
+    rank : ndarray of shape (n_points,)
+        Place of each row of `base`.
+    """
+
+    def __init__(self, base: ShardedPoints, order: IntArray) -> None:
+        self.base, self.order, self.rank = base, order, invert_order(order)
+        self.shape, self.dtype, self.ndim = base.shape, base.dtype, base.ndim
+        self.map_blocks = base.map_blocks
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, rows: Any) -> npt.NDArray[Any]:
+        """Rows of a slice or an array of numbers, as a new array."""
+        return self.base[self.order[rows]]
 
 
 def check_piece(piece: Piece) -> str:

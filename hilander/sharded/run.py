@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from hilander.arrays.rows import FloatArray
+from hilander.arrays.rows import FloatArray, IntArray
+from hilander.embeddings.canonical_order import find_canonical_order, invert_order
 from hilander.embeddings.equal_rows import merge_equal_rows
 from hilander.errors import SettingError
 from hilander.graph.knn_graph import KnnGraph
@@ -25,7 +24,7 @@ from hilander.knn.search import build_knn_graph, check_k
 from hilander.sharded.cells import Cells, plan_run_cells
 from hilander.sharded.dealing import Dealer, assign_cells, count_parts, lay_out
 from hilander.sharded.parted import PartedRows
-from hilander.sharded.points import ShardedPoints
+from hilander.sharded.points import ShardedPoints, SortedPoints
 from hilander.sharded.pooling import pool_sharded
 from hilander.sharded.prepare import prepare_points
 from hilander.sharded.scorer import ShardedScorer
@@ -107,9 +106,11 @@ def walk_sharded(
     rows, equal = merge_equal_rows(rows)
     rules = resolve_rules(model.rules, len(rows), adapt_k=settings.adapt_k, **settings.asked)
     inner: Any = method.make_scorer(model.network, rules, "cpu")
-    preparation = resolve_preparation(model, rows, rules, inner, whiten=settings.whiten)
+    order = find_canonical_order(rows)
+    ordered: Any = SortedPoints(rows, order)
+    preparation = resolve_preparation(model, ordered, rules, inner, whiten=settings.whiten)
     work.preparation = preparation.describe()
-    dealt = deal_points(prepare_points(rows, preparation), rules, how)
+    dealt = deal_points(prepare_points(rows, preparation), order, rules, how)
     features: Any = dealt.rows
     steps = walk_levels(
         features,
@@ -119,17 +120,17 @@ def walk_sharded(
         pool=pool_sharded,
         work=work,
     )
-    order = dealt.layout.order
-    if not np.array_equal(order, np.arange(len(order))):
-        steps = restore_original_order(steps, order)
+    steps = restore_original_order(steps, dealt.layout.order)
     return restore_equal_points(steps, equal)
 
 
-def deal_points(pieces: PartedRows, rules: Rules, how: ShardedSettings) -> DealtSet:
+def deal_points(
+    pieces: PartedRows, order: IntArray, rules: Rules, how: ShardedSettings
+) -> DealtSet:
     """Choose the cells of prepared points and the partitions that they go to."""
     check_k(rules.k, len(pieces))
-    cells = plan_run_cells(pieces, rules.k, RECALL)
-    held, home = assign_cells(pieces, cells)
+    cells = plan_run_cells(pieces, order, rules.k, RECALL)
+    held, home = assign_cells(pieces, cells, invert_order(order))
     n_parts = how.n_parts or count_parts(*pieces.shape, how.worker_memory)
-    layout = lay_out(home, cells.n_cells, n_parts)
+    layout = lay_out(home, order, cells.n_cells, n_parts)
     return DealtSet(Dealer(pieces, held, layout, how.worker_memory), cells)

@@ -161,11 +161,12 @@ def _fill_gaps(points: PartedRows, neighbours: IntArray, affinity: FloatArray) -
 
 def _report(cells: Cells, layout: Layout, affinity: FloatArray, seconds: float) -> SearchReport:
     """How the neighbours were found."""
-    if cells.centres is None or cells.known is None:
+    if cells.centres is None or cells.known is None or cells.sample is None:
         return SearchReport("exact", seconds=seconds)
     known = cells.known
     number = np.empty(len(layout.order), dtype=np.int64)
     number[layout.order] = np.arange(len(layout.order))
-    there = KnownRows(number[known.rows].astype(np.int32), known.neighbours, known.affinity)
+    rows = number[cells.sample].astype(np.int32)
+    there = KnownRows(rows, known.neighbours, known.affinity)
     recall = measure_recall(there, affinity)
     return SearchReport("cells", recall, cells.n_cells, cells.probes, seconds)

@@ -170,3 +170,14 @@ def test_the_published_method_is_refused(model, threads, tmp_path):
     wrong = type(settings)(method="paper")
     with pytest.raises(SettingError, match="'paper' cannot cluster shards"):
         walk_sharded(model.model_, points, wrong, ShardedSettings(), Work())
+
+
+def test_neither_the_order_of_rows_nor_the_shards_change_the_result(
+    model, threads, few_cells, tmp_path
+):
+    rows = SETS["identities"]()
+    found, _, _ = run(model, write_shards(tmp_path / "a", rows), threads, n_parts=3)
+    order = np.random.default_rng(5).permutation(len(rows))
+    other, _, _ = run(model, write_shards(tmp_path / "b", rows[order], 5), threads, n_parts=2)
+    for level in range(found.n_levels):
+        np.testing.assert_array_equal(found.labels(level)[order], other.labels(level))
