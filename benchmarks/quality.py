@@ -66,14 +66,13 @@ IDENTITY_MARKS = ("<!-- identities: begin -->", "<!-- identities: end -->")
 SCORES = ("pairwise_f", "bcubed_f", "nmi")
 PAPER, DEFAULT = "the paper's model", "+ a map of the embeddings (the default)"
 OF_COMPARISON = {"Hi-LANDER (paper)": PAPER, "hilander (default)": DEFAULT}
-# For each training recipe its variants: the decoder, and whether p_tau follows the sizes.
+# For each training recipe its variants, and the decoder of each.
 STEPS = {
-    "evidence": {"+ edge features": ("parents", False)},
+    "evidence": {"+ edge features": "parents"},
     "episodes": {
-        "+ sets of other sizes": ("parents", False),
-        "+ merges by links": ("contract", False),
-        "+ communities of points": ("leiden", False),
-        "+ p_tau by the sizes": ("leiden", True),
+        "+ sets of other sizes": "parents",
+        "+ merges by links": "contract",
+        "+ communities of points": "leiden",
     },
 }
 SEEDS = 3
@@ -116,10 +115,8 @@ def run_ablation(
             trials[step], [unseen], plan.rules, seed=seed, most_points=VALIDATION_POINTS
         )
         score = CachedScorer(EvidenceScorer(networks[step], plan.device))
-        for variant, (decoder, follows_sizes) in STEPS[step].items():
+        for variant, decoder in STEPS[step].items():
             search.rules = replace(plan.rules, decoder=decoder)
-            if not follows_sizes:
-                search.rules = replace(search.rules, p_tau_slope=0.0)
             rules = search.choose()[0]
             found = Hierarchy.of_steps(walk_levels(others, score, rules, graph=graph)).labels(-1)
             yield {

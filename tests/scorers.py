@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from hilander.graph.same_identity import estimate_by_links
 from hilander.graph.scores import EdgeScores, edge_density
 
 
@@ -16,6 +17,9 @@ class FunctionScorer:
 
     def __call__(self, graph, nodes):
         return self.function(graph, nodes)
+
+    def estimate_merges(self, pairs):
+        return estimate_by_links(pairs)
 
 
 @FunctionScorer

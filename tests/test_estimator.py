@@ -438,7 +438,7 @@ def test_renumbering_the_input_renumbers_the_output(model, spread):
 def test_levels_only_merge(method, model, unseen):
     eager = copy(model)
     if method == "evidence":  # merges by links are rare; here every two linked clusters merge
-        loose = replace(model.rules_, p_tau=0.9, p_tau_merge=0.001, p_tau_slope=0.0)
+        loose = replace(model.rules_, p_tau=0.9, p_tau_merge=0.001)
         eager.model_ = replace(model.model_, rules=loose)
         tries = [eager.cluster(unseen[0])]
     else:

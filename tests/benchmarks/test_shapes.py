@@ -5,7 +5,6 @@ import pytest
 
 from benchmarks.shapes import (
     KINDS,
-    add_conditions,
     draw_counts,
     draw_shape,
     fall_off,
@@ -91,21 +90,3 @@ def test_large_identities_have_eighty_points_and_more():
         assert 79 <= counts.min() <= counts.max() <= 1500
     few = draw_counts("large", 300, np.random.default_rng(0))
     assert few.max() <= 100  # a third of the points
-
-
-def test_conditions_move_points_of_all_identities_alike_and_keep_the_variance():
-    between, kept = [], []
-    for seed in range(12):
-        rng = np.random.default_rng(seed)
-        shape = draw_shape(rng, "large")
-        scatter = rng.normal(size=(2000, shape.dim)) * shape.scatter_deviation
-        moved = add_conditions(scatter, shape, rng)
-        assert moved.shape == scatter.shape
-        kept.append((moved**2).sum(axis=1).mean() / (scatter**2).sum(axis=1).mean())
-        # Two points of one condition share its move, whatever their identities are.
-        products = moved[:1000] @ moved[1000:].T
-        between.append(
-            products.max(axis=1).mean() - (scatter[:1000] @ scatter[1000:].T).max(axis=1).mean()
-        )
-    assert np.mean(kept) == pytest.approx(1, abs=0.2)
-    assert np.mean(np.array(between) > 0) > 0.8

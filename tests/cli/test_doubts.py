@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from hilander.cli.main import main
-from hilander.graph.scores import EdgeScores, edge_density
 from hilander.hierarchy.doubts import find_doubtful_merges, find_merge_candidates
 from hilander.hierarchy.hierarchy import Hierarchy
 from hilander.hierarchy.levels import walk_levels
@@ -23,17 +22,7 @@ from hilander.hierarchy.storage import (
 from hilander.io.parquet import read_parquet_column
 from hilander.io.writing import folder_writer
 from hilander.synthetic.identities import make_identities
-
-
-class AffinityScorer:
-    """Takes the cosine of an edge as its linkage."""
-
-    def bind_points(self, features):
-        pass
-
-    def __call__(self, graph, nodes):
-        linkage = np.clip(graph.affinity, 0, 1).astype(np.float32)
-        return EdgeScores(linkage, edge_density(graph.affinity, linkage))
+from tests.scorers import score_by_affinity
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +30,7 @@ def doubtful(tmp_path_factory):
     """A run of several levels, whose merges have low linkage."""
     folder = tmp_path_factory.mktemp("doubtful") / "run"
     X, _ = make_identities(n_identities=20, size=15, dim=16, spread=0.8, seed=3)
-    steps = list(walk_levels(X, AffinityScorer(), Rules(k=2, p_tau=0.3)))
+    steps = list(walk_levels(X, score_by_affinity, Rules(k=2, p_tau=0.3)))
     ids = np.array([f"face-{number}" for number in range(len(X))])
     with folder_writer(folder, RUN_KIND) as inside:
         write_hierarchy(Hierarchy.of_steps(steps), inside, ids)

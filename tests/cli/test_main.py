@@ -176,9 +176,9 @@ def test_run_json_holds_input_settings_and_times(clustered):
     assert {stage["p_tau"] for stage in levels} == {details["settings"]["p_tau"]}
 
 
-def test_a_run_prints_the_threshold_that_was_adapted_to_the_cluster_sizes(clustered, capsys):
+def test_a_run_names_the_thresholds_that_were_applied(clustered, capsys):
     model = HiLander.load(clustered / "model")
-    rules = replace(model.rules_, p_tau=0.4, p_tau_slope=1.0)
+    rules = replace(model.rules_, p_tau=0.4, p_tau_merge=0.45, adapt_merges=True)
     model.model_ = replace(model.model_, rules=rules)
     model.save(clustered / "adaptive")
     command = ["cluster", f"{clustered}/test.npz", "-m", f"{clustered}/adaptive"]

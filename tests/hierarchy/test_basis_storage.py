@@ -48,7 +48,6 @@ def test_a_stored_basis_is_mapped_and_equal(hierarchy, folder):
 def test_the_rules_of_a_part_keep_the_threshold_that_was_applied(hierarchy):
     rules = hierarchy.basis.base.frozen_rules
     assert rules.p_tau == hierarchy.basis.base.p_tau
-    assert rules.p_tau_slope == 0
     assert rules.threshold(1) == hierarchy.basis.base.rules.threshold(1)
 
 

@@ -69,9 +69,6 @@ def test_communities_are_for_points_and_later_levels_contract(decoder, above):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"p_tau_slope": -1}, "p_tau_rise=-1 must be a finite number >= 0"),
-        ({"p_tau_slope": float("inf")}, "p_tau_rise=inf must be a finite number"),
-        ({"p_tau_slope": "auto"}, "p_tau_rise='auto' must be a finite number"),
         ({"p_tau_merge": 1.5}, "p_tau_merge=1.5 is not a probability"),
         ({"p_tau_merge": "auto"}, "p_tau_merge='auto' is not a probability"),
         ({"decoder": "rank"}, "decoder='rank' is not known"),
@@ -91,7 +88,7 @@ def test_small_sets_have_fewer_neighbours():
 
 
 def test_a_given_threshold_is_fixed_and_later_levels_use_at_least_it():
-    own = Rules(p_tau=0.6, p_tau_merge=0.7, p_tau_slope=2.0)
+    own = Rules(p_tau=0.6, p_tau_merge=0.7)
     assert own.with_threshold(0.9) == Rules(p_tau=0.9, p_tau_merge=0.9)
     assert own.with_threshold(0.3) == Rules(p_tau=0.3, p_tau_merge=0.7)
     assert Rules().with_threshold(0.9) == Rules(p_tau=0.9)

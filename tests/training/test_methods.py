@@ -5,13 +5,13 @@ import pytest
 
 from hilander import HiLander
 from hilander.errors import SettingError
-from hilander.hierarchy.rules import DEFAULT_MERGE, FEWEST_K, fit_k, resolve_rules
+from hilander.hierarchy.rules import FEWEST_K, fit_k, resolve_rules
 from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.linkage.evidence.training import EvidenceLearning
 from hilander.linkage.paper.training import LearningSettings
 from hilander.synthetic.identities import make_identities
 from hilander.training.evidence import method as evidence_method
-from hilander.training.evidence.method import DEFAULT_K
+from hilander.training.evidence.method import DEFAULT_K, DEFAULT_LEARNED_MERGE
 from hilander.training.evidence.method import FEWEST_K as FEWEST_K_TO_LEARN
 from hilander.training.evidence.plan import EvidencePlan
 from hilander.training.map_choice import ChosenMap
@@ -61,7 +61,7 @@ def test_the_default_is_evidence_with_communities_and_merges_by_links(labelled):
     assert isinstance(plan, EvidencePlan)
     assert plan.rules.decoder == "leiden"
     assert plan.rules.keep_links
-    assert plan.rules.p_tau_merge == DEFAULT_MERGE
+    assert plan.rules.p_tau_merge == DEFAULT_LEARNED_MERGE
     assert plan.rules.search_average
     assert plan.tune == ("p_tau",)
     fixed = make_plan(HiLander(p_tau=0.7, k=4), *labelled)
@@ -118,14 +118,11 @@ def test_k_is_lower_for_few_points_but_at_least_three_or_ten_to_learn_from():
     assert few.rules.k == 11
 
 
-def test_a_given_threshold_does_not_adapt_to_sizes(labelled):
+def test_merges_have_at_least_a_given_threshold(labelled):
     rules = make_plan(HiLander(), *labelled).rules
     n_points = len(labelled[0])
-    assert rules.p_tau_slope > 0
-    assert resolve_rules(rules, n_points).p_tau_slope == rules.p_tau_slope
-    assert resolve_rules(rules, n_points, p_tau=0.4).p_tau_slope == 0
+    assert resolve_rules(rules, n_points).p_tau_merge == rules.p_tau_merge
     assert resolve_rules(rules, n_points, p_tau=0.99).p_tau_merge == 0.99
-    assert make_plan(HiLander(p_tau=0.4), *labelled).rules.p_tau_slope == 0
 
 
 def test_the_scorer_of_the_default_method_uses_the_cosine_between_identities(labelled):

@@ -15,8 +15,7 @@ from hilander.synthetic.episodes import Episode
 from hilander.training.evidence.network_training import (
     init_network,
     train_evidence,
-    train_on_clusters,
-    train_on_points,
+    train_on_episodes,
 )
 from hilander.training.evidence.plan import EvidencePlan
 from hilander.training.evidence.recipe import learn_by_evidence
@@ -80,15 +79,9 @@ def test_a_search_for_thresholds_is_halted(labelled):
 def test_making_examples_is_halted(labelled):
     stages = Stages(None, "", verbose=False)
 
-    def graph_examples():
-        stages.halt.set()
-        yield "examples"
-        pytest.fail("it went on")
-
+    stages.halt.set()
     with pytest.raises(InterruptedError):
-        train_on_clusters(init_network(PLAN), graph_examples(), PLAN, stages, "halted")
-    with pytest.raises(InterruptedError):
-        train_on_points(init_network(PLAN), [Episode(*labelled)], PLAN, stages, "halted")
+        train_on_episodes([Episode(*labelled)], PLAN, stages, "halted")
 
 
 def test_tasks_run_at_the_same_time_and_return_in_their_order():

@@ -10,7 +10,8 @@ from hilander.errors import ModelError, SettingError
 from hilander.graph import knn_graph
 from hilander.graph.links import cross_links
 from hilander.graph.nodes import start_nodes
-from hilander.graph.same_identity import estimate_linked
+from hilander.graph.linked_pairs import LinkedPairs
+from hilander.graph.same_identity import estimate_by_links
 from hilander.hierarchy.pooling import merge_nodes
 from hilander.knn.search import build_knn_graph
 from hilander.linkage.evidence import network as evidence_network
@@ -183,7 +184,11 @@ def test_a_scorer_gives_linkage_and_the_density_that_follows(network, points):
 def test_the_linkage_of_super_nodes_follows_from_the_links_of_their_points_alone(network, points):
     graph, nodes = super_level(points)
     found = bound(network, points)(graph, nodes).linkage
-    np.testing.assert_array_equal(found, estimate_linked(nodes.links, nodes.size, graph))
+    pairs = LinkedPairs.of_links(nodes.links, nodes.size)
+    estimates = np.zeros((len(nodes), len(nodes)), dtype=np.float32)
+    estimates[pairs.low, pairs.high] = estimates[pairs.high, pairs.low] = estimate_by_links(pairs)
+    expected = np.take_along_axis(estimates, graph.neighbours, axis=1)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
     assert 0 < found.max() < 1
     other = make_evidence_network(EvidenceSettings(8), seed=1)
     np.testing.assert_array_equal(bound(other, points)(graph, nodes).linkage, found)

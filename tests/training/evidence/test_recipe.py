@@ -72,10 +72,10 @@ def test_the_table_holds_every_try_and_the_choice(learned):
     points, merges = table[: len(grid)], table[len(grid) :]
     assert [row["p_tau"] for row in points] == list(grid)
     assert [row["p_tau_merge"] for row in merges] == list(merge_grid)
-    assert {row["p_tau_merge"] for row in points} == {DEFAULT_MERGE}
+    assert {row["p_tau_merge"] for row in points} == {plan().rules.p_tau_merge}
     assert {row["p_tau"] for row in merges} == {find_best(points, "p_tau")} == {learned.rules.p_tau}
     pull = thresholds._MERGE_PULL
-    assert learned.rules.p_tau_merge == find_best(merges, "p_tau_merge", pull, DEFAULT_MERGE)
+    assert learned.rules.p_tau_merge == find_best(merges, "p_tau_merge", pull, plan().rules.p_tau_merge)
     for row in table:
         assert row["f"] == pytest.approx((row["pairwise_f"] + row["bcubed_f"]) / 2)
     chosen = {

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hilander.hierarchy.rules import DEFAULT_MERGE, Rules
+from hilander.hierarchy.rules import Rules
 from hilander.linkage.evidence.network import EvidenceSettings
 from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.linkage.evidence.training import make_evidence_network
@@ -15,6 +15,7 @@ from hilander.synthetic.identities import make_identities
 from hilander.training.clustering import cluster_points
 from hilander.training.evidence import thresholds
 from hilander.training.evidence.thresholds import (
+    DEFAULT_THRESHOLD,
     MERGE_GRID,
     P_TAU_GRID,
     ThresholdSearch,
@@ -77,7 +78,7 @@ def test_p_tau_of_points_is_chosen_with_the_default_of_merges_and_that_of_merges
     rules, table = ThresholdSearch(network, [labelled], RULES, most_points=50).choose()
     points, merges = table[: len(P_TAU_GRID)], table[len(P_TAU_GRID) :]
     assert [row["p_tau"] for row in points] == list(P_TAU_GRID)
-    assert {row["p_tau_merge"] for row in points} == {DEFAULT_MERGE}
+    assert {row["p_tau_merge"] for row in points} == {RULES.p_tau_merge}
     assert [row["p_tau_merge"] for row in merges] == list(MERGE_GRID)
     assert {row["p_tau"] for row in merges} == {rules.p_tau}
     assert rules == replace(RULES, p_tau=rules.p_tau, p_tau_merge=rules.p_tau_merge)
@@ -93,8 +94,8 @@ def test_where_merges_make_no_difference_their_threshold_is_the_default(
 
     monkeypatch.setattr(ThresholdSearch, "try_rules", score)
     rules, _ = ThresholdSearch(network, [labelled], RULES, most_points=50).choose()
-    assert rules.p_tau_merge == pytest.approx(DEFAULT_MERGE, abs=0.01)
-    assert min(MERGE_GRID) < DEFAULT_MERGE < max(MERGE_GRID)
+    assert rules.p_tau_merge == pytest.approx(RULES.p_tau_merge, abs=0.01)
+    assert min(MERGE_GRID) < RULES.p_tau_merge < max(MERGE_GRID)
 
 
 def test_several_sets_are_scored_together_and_made_by_the_seed(labelled, network):
@@ -149,7 +150,7 @@ def test_the_peak_of_a_smooth_curve_is_found_between_the_tries(best):
 
 def test_a_flat_curve_is_pulled_to_the_default_and_a_steep_one_is_not():
     default = find_best(tries(lambda odds: 0.8), "p_tau")
-    assert default == pytest.approx(0.55)
+    assert default == pytest.approx(DEFAULT_THRESHOLD)
     low = np.log(0.5)
     nearly_flat = find_best(tries(lambda odds: 0.8 - 0.02 * (odds - low) ** 2), "p_tau")
     steep = find_best(tries(lambda odds: 0.8 - 0.4 * (odds - low) ** 2), "p_tau")
@@ -176,7 +177,7 @@ def test_the_peak_is_within_the_grid(slope, end):
 @pytest.mark.parametrize("best", [0.45, 0.6, 0.85])
 def test_the_threshold_of_merges_is_the_peak_of_a_smooth_curve(best):
     rows = tries(lambda odds: 0.8 - 0.4 * (odds - odds_of(best)) ** 2, "p_tau_merge", MERGE_GRID)
-    found = find_best(rows, "p_tau_merge", pull=0.005, default=DEFAULT_MERGE)
+    found = find_best(rows, "p_tau_merge", pull=0.005, default=0.7)
     assert found == pytest.approx(best, abs=0.02)
 
 
