@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit, logit
 
 from hilander.graph.edges import logit_of
 from hilander.graph.linked_pairs import LinkedPairs
@@ -19,6 +20,9 @@ from hilander.graph.linked_pairs import LinkedPairs
 # regression, over merges of five real training sets and three face-like sets, to whether both
 # sides have the same majority identity. No rows of that fit are stored.
 _LINKAGE_WEIGHT, _COVERAGE_WEIGHT, _OFFSET = 0.85, 1.07, 2.65
+# Log-odds of a merge for each unit of the log of the smaller cluster's size: 0 at the second
+# number, and no more from the third on.
+_SIZE_WEIGHT, _TYPICAL_SIZE, _LARGE_SIZE = 0.6, 15, 30
 
 
 def estimate_same(
@@ -39,11 +43,19 @@ def estimate_same(
     """
     linkage = logit_of((total / count).astype(np.float32))
     coverage = np.log(count / possible)
-    logit = _LINKAGE_WEIGHT * linkage + _COVERAGE_WEIGHT * coverage + _OFFSET
-    probability: npt.NDArray[np.float64] = 1 / (1 + np.exp(-logit))
+    log_odds = _LINKAGE_WEIGHT * linkage + _COVERAGE_WEIGHT * coverage + _OFFSET
+    probability: npt.NDArray[np.float64] = expit(log_odds)
     return probability
 
 
 def estimate_by_links(pairs: LinkedPairs) -> npt.NDArray[np.float64]:
-    """The estimate of each pair of clusters, shape (n_pairs,)."""
-    return estimate_same(pairs.total, pairs.count, pairs.k * pairs.smaller)
+    """The estimate for a merge of each pair of clusters, shape (n_pairs,).
+
+    It is lower for small clusters. Points with likely links were joined when clusters were formed,
+    so most small ones are identities of their own, and a few wrong merges of them would give large
+    clusters of single points.
+    """
+    same = estimate_same(pairs.total, pairs.count, pairs.k * pairs.smaller)
+    of_size = _SIZE_WEIGHT * np.log(np.minimum(pairs.smaller, _LARGE_SIZE) / _TYPICAL_SIZE)
+    estimate: npt.NDArray[np.float64] = expit(logit(same) + of_size)
+    return estimate

@@ -12,7 +12,7 @@ from hilander.hierarchy.decoding.decode import decode
 from hilander.linkage.evidence.training import EvidenceLearning
 from hilander.metrics.scores import bcubed_f
 from hilander.synthetic.identities import make_identities
-from hilander.training.evidence.thresholds import P_TAU_GRID
+from hilander.training.evidence import thresholds
 
 pytestmark = pytest.mark.usefixtures("small_steps")
 QUICK = EvidenceLearning(epochs=8, batch_size=128, learning_rate=0.02, most_points=150)
@@ -37,7 +37,7 @@ def test_thresholds_are_tuned_with_the_chosen_decoder(decoder, monkeypatch, tmp_
     model = HiLander(decoder=decoder, hidden=16, learning=QUICK, device="cpu").fit(X, y)
     assert set(used) == {decoder}
     assert model.rules_.decoder == decoder
-    assert {row["p_tau"] for row in model.summary_["validation"]} >= set(P_TAU_GRID)
+    assert {row["p_tau"] for row in model.summary_["validation"]} >= set(thresholds.P_TAU_GRID)
     X_new, y_new = make_set(1)
     used.clear()
     labels = model.predict(X_new)

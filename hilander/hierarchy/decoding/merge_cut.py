@@ -23,6 +23,8 @@ CUTS = (0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 # Where the worth hardly differs, the threshold stays near this one: the log of the worth is lowered
 # by this much for a squared unit of log-odds.
 _TYPICAL, _PULL = 0.7, 0.003
+# Up to so many points the typical threshold is used: most clusters are too small to judge.
+_SMALL_SET = 1000
 _LEAST_LENGTH = 1e-6  # divisor of a vector of length 0
 _LEAST_GAP = 1e-3  # divisor of the silhouette where two cosines are 1
 
@@ -31,6 +33,7 @@ def choose_cut(nodes: Nodes, pairs: LinkedPairs, estimate: MergeEstimate) -> tup
     """Clusters at the threshold at which they are most compact and best separated.
 
     The worth of a threshold is the mean silhouette of the points times the modularity of the links.
+    A small set has the typical threshold.
 
     Parameters
     ----------
@@ -44,8 +47,9 @@ def choose_cut(nodes: Nodes, pairs: LinkedPairs, estimate: MergeEstimate) -> tup
         Numbered by first appearance.
     threshold : float
     """
-    best, chosen, threshold = -np.inf, np.arange(len(nodes)), CUTS[0]
-    for cut, (merged, labels) in zip(CUTS, agglomerate(pairs, estimate, CUTS), strict=True):
+    cuts = CUTS if nodes.size.sum() > _SMALL_SET else (_TYPICAL,)
+    best, chosen, threshold = -np.inf, np.arange(len(nodes)), cuts[0]
+    for cut, (merged, labels) in zip(cuts, agglomerate(pairs, estimate, cuts), strict=True):
         worth = max(mean_silhouette(nodes, pairs, labels), 0.0) * measure_modularity(merged)
         worth *= float(np.exp(-_PULL * (logit(cut) - logit(_TYPICAL)) ** 2))
         if worth > best:

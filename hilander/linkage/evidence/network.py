@@ -327,12 +327,6 @@ def insert_part(
     return joined.eval()
 
 
-def remove_prior(network: EvidenceNetwork) -> EvidenceNetwork:
-    """Remove the prior model of a network, in place."""
-    network.prior, network.settings = None, network.settings.alone()
-    return network
-
-
 def rename_old_weight(key: str) -> str | None:
     """The present name of a weight of an earlier version; None if it is no longer used."""
     parts = [_OLD_PARTS.get(part, part) for part in key.split(".")]

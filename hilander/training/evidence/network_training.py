@@ -10,7 +10,7 @@ import numpy as np
 from hilander.errors import ModelError
 from hilander.graph.knn_graph import KnnGraph
 from hilander.learning.checkpoint import EpochRecord
-from hilander.linkage.evidence.network import EdgeClassifier, EvidenceNetwork, remove_prior
+from hilander.linkage.evidence.network import EdgeClassifier, EvidenceNetwork
 from hilander.linkage.evidence.scorer import EvidenceScorer
 from hilander.linkage.evidence.training import (
     for_fine_tuning,
@@ -92,9 +92,13 @@ def train_merges(
 
 
 def init_network(plan: EvidencePlan) -> EvidenceNetwork:
-    """A network to train: with random weights, or with those of the plan's start model."""
+    """A network to train: with random weights, or with those of the plan's start model.
+
+    The classifier of merges always starts anew: its examples are clusters of this training set.
+    """
+    fresh = make_evidence_network(plan.network, plan.seed)
     if plan.start is None:
-        return make_evidence_network(plan.network, plan.seed)
+        return fresh
     network = as_evidence_network(read_network(Path(plan.start)).network)
     if network is None or not network.settings.is_shaped(plan.network):
         raise ModelError(
@@ -102,7 +106,8 @@ def init_network(plan: EvidencePlan) -> EvidenceNetwork:
             'use start="none", or give it the same method and hidden'
         )
     # The network for small sets was trained on sets of all sizes. A prior model is not trained.
-    return remove_prior(network.small_set or network)
+    fresh.points.load_state_dict((network.small_set or network).points.state_dict())
+    return fresh
 
 
 def train_both_stages(

@@ -5,14 +5,18 @@ from scipy.sparse import csr_matrix
 from hilander.graph.knn_graph import KnnGraph
 from hilander.graph.linked_pairs import LinkedPairs
 from hilander.graph.links import Links, cross_links
-from hilander.graph.same_identity import estimate_by_links, estimate_same
+from hilander.graph.same_identity import estimate_same
 from hilander.hierarchy.decoding.link_merges import agglomerate, merge_by_links
 
 THRESHOLDS = (0.2, 0.4, 0.6, 0.8)
 
 
+def estimate(pairs):
+    return estimate_same(pairs.total, pairs.count, pairs.k * pairs.smaller)
+
+
 def merge(links, size, least):
-    return merge_by_links(LinkedPairs.of_links(links, size), estimate_by_links, least)
+    return merge_by_links(LinkedPairs.of_links(links, size), estimate, least)
 
 
 def same_partition(one, two):
@@ -140,7 +144,7 @@ def test_clusters_are_numbered_by_first_appearance():
 def test_falling_thresholds_in_turn_give_what_each_gives_alone(seed):
     links, size = random_links(seed)
     falling = sorted(THRESHOLDS, reverse=True)
-    steps = agglomerate(LinkedPairs.of_links(links, size), estimate_by_links, falling)
+    steps = agglomerate(LinkedPairs.of_links(links, size), estimate, falling)
     for least, (pairs, labels) in zip(falling, steps, strict=True):
         assert same_partition(labels, merge(links, size, least))
         np.testing.assert_array_equal(pairs.size, np.bincount(labels, size))

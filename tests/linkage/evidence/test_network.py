@@ -298,9 +298,9 @@ def test_settings_of_earlier_versions_are_read_and_invalid_ones_refused():
     assert EvidenceSettings.from_dict({"hidden": 8, "members": 2}) == EvidenceSettings(8, 2)
     dropped = {"beside_others": False, "relative_sizes": True, "in_context": False}
     given = {"hidden": 8, "members": 2, "few_points": 9, "set_context": True, **dropped}
-    assert EvidenceSettings.from_dict(given) == EvidenceSettings(8, 2, 9)
+    assert EvidenceSettings.from_dict(given) == EvidenceSettings(8, 2, small_set_points=9)
     inside = {"hidden": 8, "members": 2, "prior": given, "own_weight": 0.5}
-    assert EvidenceSettings.from_dict(inside).prior == EvidenceSettings(8, 2, 9)
+    assert EvidenceSettings.from_dict(inside).prior == EvidenceSettings(8, 2, small_set_points=9)
     with pytest.raises(SettingError, match="small_set_points=-1 must be a whole number >= 0"):
         EvidenceSettings(small_set_points=-1)
 

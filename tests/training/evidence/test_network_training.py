@@ -161,7 +161,7 @@ def test_a_model_folder_is_trained_further_and_its_path_is_stored(labelled, tmp_
     folder = quick().fit(*labelled).save(tmp_path / "first")
     more = quick(start=folder).fit(*labelled)
     assert more.start is folder  # scikit-learn asks that parameters are not changed
-    assert len(more.history_) == 2 * 2
+    assert len(more.history_) == 2 * 2 + 3  # merges are learned anew
     again = HiLander.load(more.save(tmp_path / "second"), device="cpu")
     assert again.start == str(folder)
     assert equal(again.network_, more.network_)
@@ -200,7 +200,7 @@ def test_the_command_has_an_option_for_the_start_model(train, tmp_path):
         f"{tmp_path}/plain",
         "pretrained",
     )
-    assert [len(model.history_) for model in (plain, more, from_pretrained)] == [6, 4, 4]
+    assert [len(model.history_) for model in (plain, more, from_pretrained)] == [9, 7, 7]
 
 
 def test_the_command_refuses_a_start_model_that_does_not_fit(train, tmp_path, capsys):
