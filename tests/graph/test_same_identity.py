@@ -50,5 +50,19 @@ def test_pairs_of_clusters_have_the_estimate_of_their_links_for_the_smaller_of_t
     for low, high, value in zip(pairs.low, pairs.high, found, strict=True):
         crosses = ((here == low) & (there == high)) | ((here == high) & (there == low))
         n_links, possible = crosses.sum(), K * min(size[low], size[high])
-        expected = estimate(linkage[crosses].mean(), n_links, possible)
-        assert value == pytest.approx(expected, abs=1e-5)
+        same = estimate(linkage[crosses].mean(), n_links, possible)
+        log_odds = np.log(same / (1 - same)) + 0.6 * np.log(min(size[low], size[high], 30) / 15)
+        assert value == pytest.approx(1 / (1 + np.exp(-log_odds)), abs=1e-5)
+
+
+def pair_of(smaller, larger):
+    """Two clusters with two links of linkage .8 for each point of the smaller one."""
+    ends, sums = np.array([0]), np.array([2.0 * smaller])
+    size = np.array([smaller, larger], dtype=float)
+    return LinkedPairs(ends, ends + 1, sums, 0.8 * sums, size, np.zeros((2, 2)), K)
+
+
+def test_small_clusters_need_more_evidence_and_large_ones_are_alike():
+    found = [estimate_by_links(pair_of(size, 500))[0] for size in (1, 4, 15, 30, 400)]
+    assert found[0] < found[1] < found[2] < found[3] == pytest.approx(found[4])
+    assert found[2] == pytest.approx(estimate(0.8, 2, K))

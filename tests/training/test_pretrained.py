@@ -20,7 +20,7 @@ def test_embeddings_of_any_width_are_clustered(dim):
     features, labels = make_identities(n_identities=30, size=20, dim=dim, spread=0.5, seed=dim)
     model = HiLander.pretrained()
     assert isinstance(model.preparation_, PerSetPreparation)
-    assert bcubed_f(labels, model.predict(features)) > 0.8
+    assert bcubed_f(labels, model.predict(features)) > 0.75
 
 
 @pytest.mark.parametrize(("n_identities", "size"), [(15, 2), (100, 2), (30, 5), (300, 1)])

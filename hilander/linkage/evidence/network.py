@@ -23,6 +23,7 @@ from hilander.graph.knn_graph import KnnGraph, edge_blocks
 from hilander.graph.linked_pairs import LinkedPairs
 from hilander.graph.same_identity import estimate_by_links
 from hilander.learning.device import run_blocks
+from hilander.linkage.evidence.averaging import average_log_odds
 from hilander.linkage.evidence.compiled_classifier import CompiledClassifier
 from hilander.linkage.evidence.edge_features import EdgeFeatures, SecondStageFeatures
 from hilander.linkage.evidence.merge_features import N_MERGE_FEATURES, compute_merge_features
@@ -294,11 +295,17 @@ class EvidenceNetwork(nn.Module):
         return linkage
 
     def estimate_merges(self, pairs: LinkedPairs) -> FloatArray:
-        """Probability that both clusters of each pair are one identity, shape (n_pairs,)."""
+        """Probability that both clusters of each pair are one identity, shape (n_pairs,).
+
+        The mean log-odds of the learned classifier and of the formula: clusters of a new set may be
+        larger than any that the classifier was trained on.
+        """
+        by_links = estimate_by_links(pairs).astype(np.float32)
         if self.merges is None:
-            return estimate_by_links(pairs).astype(np.float32)
+            return by_links
         merges = self.merges.compiled() if self.merges.centre.device.type == "cpu" else self.merges
-        return merges.predict(compute_merge_features(pairs))
+        learned = merges.predict(compute_merge_features(pairs))
+        return average_log_odds([(0.5, learned), (0.5, by_links)])
 
 
 def insert_part(

@@ -8,9 +8,9 @@ import torch
 from hilander.arrays.rows import unit_rows
 from hilander.errors import ModelError, SettingError
 from hilander.graph import knn_graph
+from hilander.graph.linked_pairs import LinkedPairs
 from hilander.graph.links import cross_links
 from hilander.graph.nodes import start_nodes
-from hilander.graph.linked_pairs import LinkedPairs
 from hilander.graph.same_identity import estimate_by_links
 from hilander.hierarchy.pooling import merge_nodes
 from hilander.knn.search import build_knn_graph

@@ -9,7 +9,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from hilander.errors import SettingError
-from hilander.hierarchy.rules import DEFAULT_MERGE, Rules
+from hilander.hierarchy.rules import Rules
 from hilander.learning import loop
 from hilander.linkage.evidence.background import measure_between_cosine
 from hilander.linkage.evidence.network import EvidenceSettings
@@ -75,7 +75,9 @@ def test_the_table_holds_every_try_and_the_choice(learned):
     assert {row["p_tau_merge"] for row in points} == {plan().rules.p_tau_merge}
     assert {row["p_tau"] for row in merges} == {find_best(points, "p_tau")} == {learned.rules.p_tau}
     pull = thresholds._MERGE_PULL
-    assert learned.rules.p_tau_merge == find_best(merges, "p_tau_merge", pull, plan().rules.p_tau_merge)
+    assert learned.rules.p_tau_merge == find_best(
+        merges, "p_tau_merge", pull, plan().rules.p_tau_merge
+    )
     for row in table:
         assert row["f"] == pytest.approx((row["pairwise_f"] + row["bcubed_f"]) / 2)
     chosen = {
