@@ -61,7 +61,7 @@ def test_a_small_set_has_the_typical_threshold():
 
 
 def test_the_silhouette_of_nodes_is_the_mean_over_their_points():
-    nodes, pairs, truth, features, labels = make_fragments(0.6, n_parts=1)
+    nodes, _, _, features, labels = make_fragments(0.6, n_parts=1)
     all_pairs = np.triu_indices(12, 1)
     ones = np.ones(len(all_pairs[0]))
     linked = LinkedPairs(*all_pairs, ones, ones, nodes.size, np.ones((2, 12)), 8)
