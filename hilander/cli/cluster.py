@@ -181,7 +181,13 @@ def cluster_and_write(args: argparse.Namespace) -> None:
         read_reviewed(args, args.output),
     )  # fmt: skip
     hierarchy = carried.hierarchy
-    details = describe_run(model, file, hierarchy, settings, log)
+    remark = remark_on_sizes(
+        hierarchy,
+        file.features,
+        can_whiten=model.model_.prepares_each_set,
+        whitened="whitened" in log.work.preparation,
+    )
+    details = describe_run(model, file, hierarchy, settings, log) | {"remark": remark}
     keep = partial(
         write_source, model=model, embeddings=file.features, carried=carried, known=known
     )
@@ -192,12 +198,6 @@ def cluster_and_write(args: argparse.Namespace) -> None:
     if not args.quiet:
         print(describe_counts(hierarchy, log))
         print(describe_model(settings, log), f"run: {args.output}", sep="; ")
-        remark = remark_on_sizes(
-            hierarchy,
-            file.features,
-            can_whiten=model.model_.prepares_each_set,
-            whitened="whitened" in log.work.preparation,
-        )
         for line in filter(None, (remark, replaced, carried.describe())):
             print(line)
 
@@ -247,7 +247,8 @@ def cluster_file(
         options = {"graph": graph, "memory": args.memory, "constraints": constraints} | asked
         steps = model.walk(file.features, work=log.work, **options)
         log.note("prepare")
-        hierarchy = Hierarchy.of_steps(log.watch(steps), keep_last=model.rules_.as_released)
+        as_released = model.rules_.as_released
+        hierarchy = Hierarchy.of_steps(log.watch(steps), keep_last=as_released, work=log.work)
         hierarchy.constraints = constraints
         return hierarchy
     except BaseException as error:

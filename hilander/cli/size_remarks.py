@@ -1,4 +1,4 @@
-"""Remarks on a run that may be wrong: nearly all singletons, one cluster, or one cloud in parts."""
+"""Remarks on a run that may be wrong: few points, singletons, one cluster, one cloud in parts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from hilander.embeddings.dominant_identity import has_no_groups
+from hilander.hierarchy.trust import FEWEST_POINTS
 
 if TYPE_CHECKING:
     from hilander.hierarchy.hierarchy import Hierarchy
@@ -32,7 +33,7 @@ def remark_on_sizes(
         Whether the embeddings were whitened.
     """
     if hierarchy.n_points <= MIN_POINTS:
-        return ""
+        return remark_on_trust(hierarchy)
     whiten = f", --whiten {'no' if whitened else 'yes'}" if can_whiten else ""
     n_alone = int((hierarchy.sizes() == 1).sum())
     if n_alone > MAX_SINGLETONS * hierarchy.n_points:
@@ -42,13 +43,27 @@ def remark_on_sizes(
             f"embeddings; if so, try a lower --p-tau{whiten}, or {TRAIN}"
         )
     if hierarchy.n_clusters() > 1:
-        return remark_on_cloud(hierarchy, points)
+        return remark_on_cloud(hierarchy, points) or remark_on_trust(hierarchy)
     finer = [number for number, level in enumerate(hierarchy.levels) if level.n_clusters > 1]
     below = f" (level_{finer[-1]} of clusters.parquet has more clusters)" if finer else ""
     return (
         f"all points are in one cluster{below}: either they are one identity, or the model does "
         f"not distinguish identities in these embeddings; if so, try a higher --p-tau{whiten}, or "
         f"{TRAIN}"
+    )
+
+
+def remark_on_trust(hierarchy: Hierarchy) -> str:
+    """One line on a small set that the model cannot judge; else empty."""
+    n_points = hierarchy.n_points
+    if hierarchy.trust == 1:
+        return ""
+    few = f"{n_points} points are too few to compare with each other"
+    unlike = f"these are only {n_points} points, and few have a neighbour that is clearly alike"
+    return (
+        f"{few if n_points < FEWEST_POINTS else unlike}: the model is out of its depth. In such "
+        f"sets some {hierarchy.trust:.0%} of the links are right, and confidences are lowered "
+        f"accordingly; cluster more points at once, or {TRAIN}"
     )
 
 

@@ -36,6 +36,7 @@ from hilander.hierarchy.level import Level
 from hilander.hierarchy.rules import FEWEST_K
 from hilander.hierarchy.run_extras import DETAILS_FILE
 from hilander.hierarchy.storage import RUN_KIND
+from hilander.hierarchy.trust import estimate_trust
 from hilander.hierarchy.work import Work
 from hilander.io.writing import folder_writer, write_json
 
@@ -155,6 +156,8 @@ def update_collection(
     moved = _match_ids(stored, items, clustered.levels.labels(-1), news)
     hierarchy = Hierarchy(clustered.levels.levels, cluster_ids=moved.match.ids)
     hierarchy.constraints = constraints
+    if lists is not None and clustered.base is not None and clustered.base.preparation.per_set:
+        hierarchy.trust = estimate_trust(lists.linkage)
     graph = (None, None) if lists is None else (lists.neighbours, lists.linkage)
     number = stored.notes.n_updates + 1
     is_first = stored.hierarchy is None

@@ -21,6 +21,7 @@ from hilander.hierarchy.membership import Membership, find_membership
 from hilander.hierarchy.merge_tree import LevelLinks, MergeTree, build_merge_tree, drop_small
 from hilander.hierarchy.nearest import SetSearch
 from hilander.hierarchy.representatives import find_representatives
+from hilander.hierarchy.trust import estimate_trust
 
 if TYPE_CHECKING:
     from hilander.hierarchy.constraints.constraints import Constraints
@@ -49,6 +50,7 @@ class Hierarchy:
     """
 
     constraints: Constraints | None = None  # known beforehand; they hold at every level
+    trust: float = 1.0  # share of the confidence of links, see `hilander.hierarchy.trust`
 
     def __init__(
         self,
@@ -95,12 +97,17 @@ class Hierarchy:
         """
         graphs: list[tuple[IntArray, FloatArray]] = []
         bases: list[Basis] = []
+        trust: list[float] = []
 
         def collect(step: LevelStep) -> Level:
+            base = None if work is None else work.base
+            if not trust:
+                compares_points = base is not None and base.preparation.per_set
+                trust.append(estimate_trust(step.scores.linkage) if compares_points else 1.0)
             if keep_graph and not graphs:
                 graphs.append((step.graph.neighbours, step.scores.linkage))
-                if work is not None and work.base is not None:
-                    bases.append(Basis.of_step(step, work.base))
+                if base is not None:
+                    bases.append(Basis.of_step(step, base))
             elif len(bases) == 1:
                 bases.append(bases[0].after_merges(step.parents.p_tau))
             return Level.of_step(step)
@@ -110,7 +117,9 @@ class Hierarchy:
         if len(levels) > 1 and levels[-1].n_clusters == levels[-1].n_nodes and not keep_last:
             levels.pop()
         read_graph = (lambda: graphs[0]) if graphs else None
-        return cls(levels, read_graph, (lambda: bases[-1]) if bases else None)
+        found = cls(levels, read_graph, (lambda: bases[-1]) if bases else None)
+        found.trust = trust[0]
+        return found
 
     @classmethod
     def of_one_cluster(cls, n_points: int) -> Hierarchy:
@@ -120,7 +129,7 @@ class Hierarchy:
     def with_cluster_ids(self, cluster_ids: IntArray) -> Hierarchy:
         """The same hierarchy with other ids of the clusters of its last level."""
         twin = Hierarchy(self.levels, self._read_graph, self._read_basis, cluster_ids)
-        twin.constraints = self.constraints
+        twin.constraints, twin.trust = self.constraints, self.trust
         return twin
 
     def __repr__(self) -> str:
@@ -278,7 +287,7 @@ class Hierarchy:
         """Probability of the link that attached each point, shape (n_points,), in [0, 1].
 
         A peak of the first level was attached by its cluster's link at a later level. The peak of a
-        final cluster has no link; its confidence is 1.
+        final cluster has no link; its confidence is 1. That of links is lowered by `trust`.
         """
         confidence = np.full(self.n_points, np.nan, dtype=np.float32)
         points = np.arange(self.n_points)  # the peak point of each node of the level
@@ -286,6 +295,7 @@ class Hierarchy:
             linked = ~np.isnan(level.linkage)
             confidence[points[linked]] = level.linkage[linked]
             points = points[level.peaks]
+        confidence *= np.float32(self.trust)
         confidence[points] = 1.0
         return confidence
 

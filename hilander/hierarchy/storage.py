@@ -52,6 +52,8 @@ def write_levels(hierarchy: Hierarchy, folder: Path) -> None:
             arrays[f"{number}/{name}"] = getattr(level, name)
         arrays[f"{number}/stops_early"] = np.array(level.stops_early)
     arrays["cluster_ids"] = hierarchy.cluster_ids
+    if hierarchy.trust < 1:
+        arrays["trust"] = np.array(hierarchy.trust)
     np.savez(folder / HIERARCHY_FILE, **arrays)
     if hierarchy.constraints is not None:
         hierarchy.constraints.save(folder)
@@ -133,9 +135,9 @@ def load_hierarchy(folder: str | Path) -> Hierarchy:
                 )
                 for number in range(int(arrays["n_levels"]))
             ]
-            ids = arrays.get("cluster_ids")
+            ids, trust = arrays.get("cluster_ids"), float(arrays.get("trust", 1))
         hierarchy = Hierarchy(levels, _graph_reader(files), basis_reader(files), ids)
-        hierarchy.constraints = Constraints.load(files)
+        hierarchy.constraints, hierarchy.trust = Constraints.load(files), trust
         return hierarchy
     except FileFormatError:
         raise

@@ -89,6 +89,7 @@ class RunDetails(msgspec.Struct, frozen=True):
     stages: list[RunStage] = []
     model: RunModel = RunModel()
     versions: dict[str, str] = {}
+    remark: str = ""
 
 
 class ImagesNote(msgspec.Struct, frozen=True):

@@ -209,6 +209,8 @@ def _summarise(
         "largest": f"{int(sizes.max()):,}",
         "median size": f"{int(np.median(sizes)):,}",
     }
+    if run.details.get("remark"):
+        summary["remark"] = str(run.details["remark"])
     if n_actions:
         summary |= {"named": f"{len(state.names):,}", "corrections": f"{n_actions:,}"}
         if state.junk:
