@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from hilander.embeddings.dominant_identity import has_no_groups
-from hilander.hierarchy.trust import FEWEST_POINTS
 
 if TYPE_CHECKING:
     from hilander.hierarchy.hierarchy import Hierarchy
@@ -55,6 +54,8 @@ def remark_on_sizes(
 
 def remark_on_trust(hierarchy: Hierarchy) -> str:
     """One line on a small set that the model cannot judge; else empty."""
+    from hilander.hierarchy.trust import FEWEST_POINTS
+
     n_points = hierarchy.n_points
     if hierarchy.trust == 1:
         return ""
