@@ -25,6 +25,7 @@ from typing import Any
 
 KINDS = ("kill", "torn", "full")
 _MARKED = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+COUNTS = "collection.json"  # file of a run that counts its updates
 _PATCHED = ("replace", "rename", "fsync", "mkdir", "rmdir", "unlink")
 
 
@@ -49,6 +50,8 @@ class Job:
     most : int
         If there are more steps than that, so many of them are drawn.
     seed : int
+    once : bool
+        The command is refused where it was done, because its items or its output are there.
     """
 
     command: list[str]
@@ -59,6 +62,7 @@ class Job:
     steps: list[int] | None = None
     most: int = 10**9
     seed: int = 0
+    once: bool = False
 
 
 class Steps:
@@ -184,13 +188,20 @@ def try_step(
     left = describe(output)
     beside = sorted(os.listdir(job.folder))
     again, _ = fork_command(job.command, None)
+    result, is_done, intact = describe(output), left == reference, left in (former, reference)
+    if is_done:  # the same command is another run then, which counts updates on, or is refused
+        again = 0 if job.once else again
+        result, reference = (
+            {part: digest for part, digest in one.items() if part != COUNTS}
+            for one in (result, reference)
+        )
     return {
         "kind": job.kind, "step": step, "name": name, "code": code, "said": said,
         # What stands under the name after the fault: the former output, the new one, or another.
-        "intact": left in (former, reference),
+        "intact": intact,
         "left": beside,
         "again": again,
-        "equal": describe(output) == reference,
+        "equal": result == reference,
         "debris": sorted(set(os.listdir(job.folder)) - set(listing)),
     }  # fmt: skip
 

@@ -1,6 +1,6 @@
 """The campaign of faults: kills, torn files, full disks and several writers, on every command.
 
-    python -m benchmarks.faults run [--most N] [--rounds N]
+    python -m benchmarks.faults run [--most N] [--rounds N] [--commands NAME ...]
     python -m benchmarks.faults render       # the table of docs/reference/promises.md
 
 Each row counts the trials of a command and a kind of fault. The tests in `tests/faults` run some
@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,11 @@ WORDS = {
     "full": "disk full at a step",
     "writers": "writers at the same time",
 }
+COMMANDS = ("cluster", "train", "update", "convert")
 NO_FORMER, FORMER = "empty", "former"
+# An update needs a run, a conversion a new name. Both are refused where they are done.
+ONCE = ("update", "convert")
+STARTS = {"update": (FORMER,), "convert": (NO_FORMER,)}
 
 
 def make_inputs(place: Path) -> None:
@@ -51,9 +55,13 @@ def make_inputs(place: Path) -> None:
     np.savez(place / "train.npz", features=X, labels=y)
     np.save(place / "points.npy", X)
     HiLander.load(FIXTURES / "model-default").save(place / "model")
+    more = make_identities(n_identities=14, size=2, dim=16, seed=0)[0]
+    np.savez(place / "more.npz", features=more, id=np.arange(1000, 1000 + len(more)))
     (place / NO_FORMER).mkdir()
     for name, command in list_commands(place, place / FORMER).items():
         (place / FORMER).mkdir()
+        if name == "update":
+            command = list_commands(place, place / FORMER)["cluster"]
         other = {f"{place}/points.npy": f"{place}/train.npz", "2": "1"}  # for another result
         if run_hilander([other.get(part, part) for part in command]):
             raise RuntimeError(f"{command} fails without a fault")
@@ -67,6 +75,7 @@ def list_commands(place: Path, folder: Path) -> dict[str, list[str]]:
     return {
         "cluster": ["cluster", f"{place}/points.npy", "-o", f"{folder}/out", *model],
         "train": ["train", f"{place}/train.npz", "-o", f"{folder}/out", *short],
+        "update": ["update", f"{folder}/out", f"{place}/more.npz", "--device", "cpu", "--quiet"],
         "convert": ["convert", f"{place}/points.npy", f"{folder}/out.parquet"],
     }
 
@@ -76,7 +85,7 @@ def make_job(place: Path, folder: Path, name: str, before: str, kind: str, most:
     command = list_commands(place, folder)[name]
     output = "out.parquet" if name == "convert" else "out"
     start = place / (before if before == NO_FORMER else f"{FORMER}-{name}")
-    return Job(command, str(folder), output, str(start), kind, most=most)
+    return Job(command, str(folder), output, str(start), kind, most=most, once=name in ONCE)
 
 
 def find_faults(row: dict[str, Any]) -> list[str]:
@@ -95,18 +104,18 @@ def find_faults(row: dict[str, Any]) -> list[str]:
     return wrong
 
 
-def measure(most: int, rounds: int) -> Iterator[dict[str, Any]]:
-    """Run the campaign; one row for each command, start and kind of fault."""
+def measure(most: int, rounds: int, commands: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Run the campaign on some commands; one row for each command, start and kind of fault."""
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(temporary).resolve()
         make_inputs(place)
-        for name in list_commands(place, place):
-            for before in (NO_FORMER, FORMER):
+        for name in commands:
+            for before in STARTS.get(name, (NO_FORMER, FORMER)):
                 for kind in KINDS:
                     job = make_job(place, place / "work", name, before, kind, most)
                     faults = [find_faults(row) for row in start_job(job)]
                     yield count(f"hilander {name}", before, kind, faults)
-        for n_writers in (2, 4):
+        for n_writers in (2, 4) if rounds else ():
             faults = write_together(place, n_writers, rounds, np.random.default_rng(n_writers))
             yield count(f"hilander cluster, {n_writers} processes", NO_FORMER, "writers", faults)
 
@@ -148,12 +157,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("command", choices=["run", "render"])
     parser.add_argument("--most", type=int, default=10**9, help="steps of each command (all)")
     parser.add_argument("--rounds", type=int, default=50, help="rounds of several writers (50)")
+    parser.add_argument("--commands", nargs="*", choices=COMMANDS, default=COMMANDS)
     args = parser.parse_args(arguments)
     if args.command == "render":
         render()
         return 0
     n_wrong, circumstances = 0, describe_circumstances()
-    for row in measure(args.most, args.rounds):
+    for row in measure(args.most, args.rounds, args.commands):
         append_row(ROWS, circumstances | row)
         print(row, flush=True)
         n_wrong += row["wrong"]
