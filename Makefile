@@ -101,8 +101,9 @@ bench-quality: $(READY) ## Measure quality on all kinds of sets, and render the 
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.wide run
 	$(BIN)/python -m benchmarks.wide render
 
-bench-collection: $(READY) ## Measure collections (ten drops, stable ids, cost of an update) and constraints.
+bench-collection: $(READY) ## Measure collections (ten drops, stable ids, cost of an update, kills, re-runs) and constraints.
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.collection run
+	$(BIN)/python -m benchmarks.survival run
 	$(BIN)/python -m benchmarks.collection render
 	$(BIN)/python -m benchmarks.constraints run
 	$(BIN)/python -m benchmarks.constraints render

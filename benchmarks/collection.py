@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import survival
 from benchmarks.rows import (
     RESULTS,
     ROOT,
@@ -230,8 +231,9 @@ def describe(rows: list[dict[str, Any]]) -> str:
             f"| {name} | {way} | {row['n_updates']} | {row['n_untouched']:,} | {share} | "
             f"{row['n_untouched_moved']} |"
         )
+    after = survival.describe(rows)
     if not large:
-        return "\n".join(text)
+        return "\n".join(text + after)
     text += [
         "",
         "| points | whole run | 1,000 points inserted | share | clustering / writing | scored "
@@ -249,7 +251,7 @@ def describe(rows: list[dict[str, Any]]) -> str:
             f"{row['seconds_open'] * 1e3:.0f} ms | {row['milliseconds_assign']:.0f} ms | "
             f"{row['recall_assign']:.3f} |"
         )
-    return "\n".join(text)
+    return "\n".join(text + after)
 
 
 def main() -> None:
