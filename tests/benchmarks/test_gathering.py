@@ -13,18 +13,16 @@ def make_networks(settings):
     networks = [EvidenceNetwork(settings).eval() for _ in range(3)]
     parts = [part for one in networks for part in (one, one.small_set) if part is not None]
     for part in parts:
-        for super_nodes in (False, True):
-            for classifier in part.classifiers(super_nodes=super_nodes):
-                width = len(classifier.centre)
-                classifier.set_scaling(torch.randn(width) / 4, 0.5 + torch.rand(width))
+        for classifier in part.classifiers():
+            width = len(classifier.centre)
+            classifier.set_scaling(torch.randn(width) / 4, 0.5 + torch.rand(width))
     return networks
 
 
-@pytest.mark.parametrize("super_nodes", [False, True])
 @pytest.mark.parametrize("stage", [0, 1])
 @pytest.mark.parametrize("small_set", [False, True])
-def test_gathered_members_have_the_logits_of_their_own_networks(super_nodes, stage, small_set):
-    shape = EvidenceSettings(hidden=8, members=3, small_set_points=100, set_context=True)
+def test_gathered_members_have_the_logits_of_their_own_networks(stage, small_set):
+    shape = EvidenceSettings(hidden=8, members=3, small_set_points=100)
     networks = make_networks(shape)
     gathered = gather_members(networks, CHOICE)
     assert gathered.settings.members == len(CHOICE)
@@ -32,7 +30,7 @@ def test_gathered_members_have_the_logits_of_their_own_networks(super_nodes, sta
     def classifier_of(network):
         part = network.for_size(50 if small_set else 500)
         assert (part is network.small_set) is small_set
-        return part.classifiers(super_nodes=super_nodes)[stage]
+        return part.classifiers()[stage]
 
     classifier = classifier_of(gathered)
     features = torch.randn(40, len(classifier.centre)) / 2

@@ -31,7 +31,7 @@ from hilander.training.stages import Stages
 
 FIRST, SECOND, *_ = SHARED
 QUIET = Stages(None, "", verbose=False)
-LAST = "+ p_tau by the sizes"
+LAST = "+ communities of points"
 
 
 def row(**changes):

@@ -40,12 +40,15 @@ class PriorModel:
     own_weight : float
         Weight of the log-odds of the network being trained, in [0, 1]. The prior model has the
         rest.
+    adapt_merges : bool
+        Whether its threshold of merges is chosen for each set.
     """
 
     network: EvidenceNetwork
     p_tau: float
     p_tau_merge: float
     own_weight: float
+    adapt_merges: bool = False
 
     def join(self, network: EvidenceNetwork) -> EvidenceNetwork:
         """Return `network` with this network as its prior model."""
@@ -56,7 +59,7 @@ class PriorModel:
 
     def resolve_rules(self, plan: EvidencePlan) -> Rules:
         """The plan's rules with this model's thresholds, for use without held-out identities."""
-        rules = replace(plan.rules, p_tau_merge=self.p_tau_merge)
+        rules = replace(plan.rules, p_tau_merge=self.p_tau_merge, adapt_merges=self.adapt_merges)
         return replace(rules, p_tau=self.p_tau) if "p_tau" in plan.tune else rules
 
     def default_p_tau(self, alone: float) -> float:
@@ -122,4 +125,5 @@ def read_prior(folder: str | None, n_identities: int, n_points: int) -> PriorMod
             'use prior="pretrained" or "none", or the folder of such a model'
         )
     merge = DEFAULT_MERGE if stored.merged_by_classifiers else rules["p_tau_merge"]
-    return PriorModel(network, rules["p_tau"], merge, own_weight)
+    adapt_merges = rules.get("adapt_merges", False)
+    return PriorModel(network, rules["p_tau"], merge, own_weight, adapt_merges)
