@@ -31,6 +31,7 @@ MEANINGS = {
     "dim": "width of the embeddings",
     "hidden": "width of the network",
     "members": "small networks whose outputs are averaged",
+    "learned_merges": "merges of clusters are judged by a trained classifier too",
     "small_set_points": "sets of up to this many points have a network of their own",
     "features": "input for each node: embedding of its peak, mean of its points, or both",
     "encoder": "layer that combines a node with its neighbours",
