@@ -6,10 +6,10 @@
 
 Every model is trained and tuned on the train file alone. The parts are added one by one: the
 paper's model; edge features in place of raw embeddings; episodes of other sizes; merges of clusters
-by the links of their points; communities of points; a p_tau that follows the sizes; a linear map of
-the embeddings. Rows of the first and of the last, the default, come from the comparison. The
-ablation uses no prior model; the study of few identities measures that. Rows of other variants are
-of earlier versions, whose clusters were merged by classifiers.
+by the links of their points; communities of points; a linear map of the embeddings. Rows of the
+first and of the last, the default, come from the comparison. The ablation uses no prior model; the
+study of few identities measures that. Rows of other variants are of earlier versions, whose
+clusters were merged by classifiers.
 """
 
 from __future__ import annotations

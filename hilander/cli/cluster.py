@@ -281,5 +281,4 @@ def collect_settings(model: HiLander, args: argparse.Namespace, log: RunLog) -> 
 
 def describe_model(settings: dict[str, Any], log: RunLog) -> str:
     """The model, the threshold that was applied, and how the embeddings were prepared."""
-    applied = describe_p_tau(log, settings["p_tau"])
-    return f"model: {settings['model']}{applied}, embeddings {log.work.preparation}"
+    return f"model: {settings['model']}{describe_p_tau(log)}, embeddings {log.work.preparation}"

@@ -24,7 +24,7 @@ MEANINGS = {
     "singletons": "final clusters of one point",
     "k": "neighbours of each point",
     "p_tau": "lowest probability of a link",
-    "p_tau_applied": "by level, adapted to the cluster sizes and to merges of clusters",
+    "p_tau_applied": "by level: of points, then of merges of clusters",
     "seconds": "all stages",
     "early_stop": "stop at a level that adds more than 1/k of the edges of the previous level",
     "as_released": "decode exactly as the authors' released code",

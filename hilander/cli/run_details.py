@@ -114,15 +114,9 @@ def describe_counts(hierarchy: Hierarchy, log: RunLog) -> str:
     return text
 
 
-def describe_p_tau(log: RunLog, asked: float) -> str:
+def describe_p_tau(log: RunLog) -> str:
     """The threshold that was applied to the points; empty for a run without levels."""
-    if log.first is None:
-        return ""
-    applied = f"{log.first.parents.p_tau:.2g}"
-    adapted = (
-        "" if applied == f"{asked:.2g}" else f" (adapted to the cluster sizes, from {asked:g})"
-    )
-    return f", p_tau {applied}{adapted}"
+    return "" if log.first is None else f", p_tau {log.first.parents.p_tau:.2g}"
 
 
 def describe_replaced(folder: Path) -> str:

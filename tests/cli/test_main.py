@@ -17,6 +17,7 @@ from hilander import Hierarchy, HiLander
 from hilander.cli.inputs import METHODS
 from hilander.cli.main import main, make_parser
 from hilander.cli.train_options import make_model
+from hilander.hierarchy.decoding import merge_cut
 from hilander.hierarchy.storage import load_scored_graph
 from hilander.io.digests import skip_verification
 from hilander.synthetic.identities import make_identities
@@ -176,24 +177,20 @@ def test_run_json_holds_input_settings_and_times(clustered):
     assert {stage["p_tau"] for stage in levels} == {details["settings"]["p_tau"]}
 
 
-def test_a_run_names_the_thresholds_that_were_applied(clustered, capsys):
-    model = HiLander.load(clustered / "model")
-    rules = replace(model.rules_, p_tau=0.4, p_tau_merge=0.45, adapt_merges=True)
-    model.model_ = replace(model.model_, rules=rules)
-    model.save(clustered / "adaptive")
-    command = ["cluster", f"{clustered}/test.npz", "-m", f"{clustered}/adaptive"]
-    assert main([*command, "-o", f"{clustered}/run"]) == 0
-    (step, *_) = model.walk(np.load(clustered / "test.npz")["features"])
-    applied = step.parents.p_tau
-    assert applied != pytest.approx(0.4, abs=0.01)
-    assert (
-        f"p_tau {applied:.2g} (adapted to the cluster sizes, from 0.4)" in capsys.readouterr().out
-    )
-    details = json.loads((clustered / "run" / "run.json").read_text())
-    assert details["settings"]["p_tau"] == 0.4
-    assert main(["info", str(clustered / "run"), "--json"]) == 0
+def test_a_run_names_the_thresholds_that_were_applied(files, capsys, monkeypatch):
+    monkeypatch.setattr(merge_cut, "CUTS", (0.3,))  # what the model chooses for this set
+    monkeypatch.setattr(merge_cut, "_SMALL_SET", 0)
+    model = HiLander.pretrained()
+    model.model_ = replace(model.model_, rules=replace(model.rules_, p_tau=0.6))
+    model.save(files / "model")
+    command = ["cluster", f"{files}/test.npz", "-m", f"{files}/model", "-o", f"{files}/run"]
+    assert main(command) == 0
+    assert "/model, p_tau 0.6, embeddings " in capsys.readouterr().out
+    details = json.loads((files / "run" / "run.json").read_text())
+    assert (details["settings"]["p_tau"], details["settings"]["adapt_merges"]) == (0.6, True)
+    assert main(["info", f"{files}/run", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert (shown["p_tau"], shown["p_tau_applied"][0]) == (0.4, pytest.approx(applied, abs=1e-4))
+    assert (shown["p_tau"], shown["p_tau_applied"]) == (0.6, [0.6, 0.3])
 
 
 def test_the_run_keeps_the_first_graph_with_its_linkage(clustered):

@@ -11,7 +11,7 @@ import numpy as np
 from hilander.arrays.rows import FloatArray
 from hilander.graph.linked_pairs import LinkedPairs, Sums
 
-N_MERGE_FEATURES = 10
+N_MERGE_FEATURES = 10  # of `compute_merge_features`
 _LEAST = 0.005  # distance of a mean linkage from 0 and 1 before its logit is taken
 # A cluster counts as having one more inner edge of this linkage, so that a single point has a mean.
 _PRIOR_LINKAGE = 0.9

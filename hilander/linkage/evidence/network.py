@@ -2,7 +2,8 @@
 
 Every edge between two points is classified in two stages. The first stage sees the features of the
 edge alone. The second sees the same features and the probabilities of the first stage around the
-edge. Super-nodes need no classifier: their linkage follows from the links of their points.
+edge. Edges of super-nodes have no features: their linkage follows from the links of their points,
+by a formula or also by a third classifier.
 """
 
 from __future__ import annotations
