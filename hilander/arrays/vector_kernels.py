@@ -48,72 +48,86 @@ def pack_weights(weights: npt.NDArray[Any]) -> FloatArray:
 
 def _make_tile() -> Any:
     """The intrinsic that computes one tile: rows of outputs, one to four vectors wide."""
-    from llvmlite import ir
-    from numba.core import cgutils, types
+    from numba.core import types
     from numba.extending import intrinsic
-
-    n_rows, width = tile_shape()
-    n_vectors = min(2, LANES // width)
-    number, index = ir.FloatType(), ir.IntType(64)
-    vector = ir.VectorType(number, width)
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        x, x_at, packed, packed_at, bias, bias_at, y, y_at, n_in, stride = args
-
-        def pointer(array: Any, place: int, offset: Any) -> Any:
-            held = context.make_array(signature.args[place])(context, builder, array)
-            return builder.gep(held.data, [offset])
-
-        def splat(scalar: Any) -> Any:
-            one = builder.insert_element(
-                ir.Constant(vector, ir.Undefined), scalar, ir.Constant(ir.IntType(32), 0)
-            )
-            everywhere = ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width)
-            return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), everywhere)
-
-        def vector_at(base: Any, offset: Any) -> Any:
-            return builder.bitcast(builder.gep(base, [offset]), vector.as_pointer())
-
-        def constant(value: int) -> Any:
-            return ir.Constant(index, value)
-
-        from_x, weights = pointer(x, 0, x_at), pointer(packed, 2, packed_at)
-        biases, to_y = pointer(bias, 4, bias_at), pointer(y, 6, y_at)
-        sums = [
-            [cgutils.alloca_once(builder, vector) for _ in range(n_vectors)] for _ in range(n_rows)
-        ]
-        for row, of_row in enumerate(sums):
-            first = splat(builder.load(builder.gep(biases, [constant(row)])))
-            for one in of_row:
-                builder.store(first, one)
-        with cgutils.for_range(builder, n_in) as loop:
-            line = builder.mul(loop.index, stride)
-            loaded = [
-                builder.load(vector_at(from_x, builder.add(line, constant(at * width))), align=4)
-                for at in range(n_vectors)
-            ]
-            for row, of_row in enumerate(sums):
-                place = builder.add(builder.mul(loop.index, constant(OUTPUTS)), constant(row))
-                weight = splat(builder.load(builder.gep(weights, [place])))
-                for one, values in zip(of_row, loaded, strict=True):
-                    product = builder.fmul(weight, values, flags=("contract",))
-                    total = builder.fadd(builder.load(one), product, flags=("contract",))
-                    builder.store(total, one)
-        for row, of_row in enumerate(sums):
-            line = builder.mul(constant(row), stride)
-            for at, one in enumerate(of_row):
-                place = vector_at(to_y, builder.add(line, constant(at * width)))
-                builder.store(builder.load(one), place, align=4)
-        return context.get_dummy_value()
 
     @intrinsic
     def tile(  # type: ignore[no-untyped-def]
         typing, x, x_at, packed, packed_at, bias, bias_at, y, y_at, n_in, stride
     ):
         given = (x, x_at, packed, packed_at, bias, bias_at, y, y_at, n_in, stride)
-        return types.void(*given), emit
+        return types.void(*given), _write_tile
 
     return tile
+
+
+def _write_tile(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Write the code of a tile: sums start at the biases, and stay in registers until the end."""
+    from numba.core import cgutils
+
+    code = _Code(builder)
+    n_rows, width = tile_shape()
+    n_vectors = min(2, LANES // width)
+    arrays = [
+        builder.gep(
+            context.make_array(signature.args[at])(context, builder, args[at]).data, [args[at + 1]]
+        )
+        for at in (0, 2, 4, 6)
+    ]
+    from_x, weights, biases, to_y = arrays
+    n_in, stride = args[8:]
+    sums = [
+        [cgutils.alloca_once(builder, code.vector) for _ in range(n_vectors)] for _ in range(n_rows)
+    ]
+    for row, of_row in enumerate(sums):
+        first = code.repeat(builder.load(builder.gep(biases, [code.constant(row)])))
+        for one in of_row:
+            builder.store(first, one)
+    with cgutils.for_range(builder, n_in) as loop:
+        line = builder.mul(loop.index, stride)
+        loaded = [
+            builder.load(code.vector_at(from_x, line, at * width), align=4)
+            for at in range(n_vectors)
+        ]
+        first_weight = builder.mul(loop.index, code.constant(OUTPUTS))
+        for row, of_row in enumerate(sums):
+            place = builder.add(first_weight, code.constant(row))
+            weight = code.repeat(builder.load(builder.gep(weights, [place])))
+            for one, values in zip(of_row, loaded, strict=True):
+                product = builder.fmul(weight, values, flags=("contract",))
+                total = builder.fadd(builder.load(one), product, flags=("contract",))
+                builder.store(total, one)
+    for row, of_row in enumerate(sums):
+        line = builder.mul(code.constant(row), stride)
+        for at, one in enumerate(of_row):
+            builder.store(builder.load(one), code.vector_at(to_y, line, at * width), align=4)
+    return context.get_dummy_value()
+
+
+class _Code:
+    """Instructions on vectors of the width of a register."""
+
+    def __init__(self, builder: Any) -> None:
+        from llvmlite import ir
+
+        self.ir, self.builder, self.width = ir, builder, tile_shape()[1]
+        self.vector = ir.VectorType(ir.FloatType(), self.width)
+
+    def constant(self, value: int) -> Any:
+        """A whole number."""
+        return self.ir.Constant(self.ir.IntType(64), value)
+
+    def repeat(self, scalar: Any) -> Any:
+        """A vector of one number."""
+        number, empty = self.ir.IntType(32), self.ir.Constant(self.vector, self.ir.Undefined)
+        one = self.builder.insert_element(empty, scalar, self.ir.Constant(number, 0))
+        everywhere = self.ir.Constant(self.ir.VectorType(number, self.width), [0] * self.width)
+        return self.builder.shuffle_vector(one, empty, everywhere)
+
+    def vector_at(self, base: Any, line: Any, offset: int) -> Any:
+        """The place of a vector in memory."""
+        place = self.builder.add(line, self.constant(offset))
+        return self.builder.bitcast(self.builder.gep(base, [place]), self.vector.as_pointer())
 
 
 _tile = _make_tile()

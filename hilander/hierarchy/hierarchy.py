@@ -16,12 +16,12 @@ from hilander.arrays.rows import BoolArray, FloatArray, IntArray
 from hilander.errors import LevelError, SettingError
 from hilander.hierarchy.basis import Basis
 from hilander.hierarchy.level import Level
+from hilander.hierarchy.level_collector import LevelCollector
 from hilander.hierarchy.levels import LevelStep
 from hilander.hierarchy.membership import Membership, find_membership
 from hilander.hierarchy.merge_tree import LevelLinks, MergeTree, build_merge_tree, drop_small
 from hilander.hierarchy.nearest import SetSearch
 from hilander.hierarchy.representatives import find_representatives
-from hilander.hierarchy.trust import estimate_trust
 
 if TYPE_CHECKING:
     from hilander.hierarchy.constraints.constraints import Constraints
@@ -95,30 +95,13 @@ class Hierarchy:
         work : Work, optional
             Of the run; without it there is no `basis`.
         """
-        graphs: list[tuple[IntArray, FloatArray]] = []
-        bases: list[Basis] = []
-        trust: list[float] = []
-
-        def collect(step: LevelStep) -> Level:
-            base = None if work is None else work.base
-            if not trust:
-                compares_points = base is not None and base.preparation.per_set
-                trust.append(estimate_trust(step.scores.linkage) if compares_points else 1.0)
-            if keep_graph and not graphs:
-                graphs.append((step.graph.neighbours, step.scores.linkage))
-                if base is not None:
-                    bases.append(Basis.of_step(step, base))
-            elif len(bases) == 1:
-                bases.append(bases[0].after_merges(step.parents.p_tau))
-            return Level.of_step(step)
-
+        collector = LevelCollector(work, keep_graph=keep_graph)
         # `map` holds no step while the next one is computed; a loop variable would.
-        levels = list(map(collect, steps))
+        levels = list(map(collector.add, steps))
         if len(levels) > 1 and levels[-1].n_clusters == levels[-1].n_nodes and not keep_last:
             levels.pop()
-        read_graph = (lambda: graphs[0]) if graphs else None
-        found = cls(levels, read_graph, (lambda: bases[-1]) if bases else None)
-        found.trust = trust[0]
+        found = cls(levels, collector.read_graph, collector.read_basis)
+        found.trust = collector.trust
         return found
 
     @classmethod
