@@ -27,6 +27,12 @@ NOT_YET = (
     "*`hilander` has not been measured by this protocol yet. "
     "[The comparison](docs/results/comparison.md) has the other methods.*"
 )
+# The default method's rows of these commits are older than merges by links.
+FORMER_COMMITS = ("6994da7f3c",)
+FORMER = (
+    "The rows of `hilander (default)` were measured before clusters "
+    "[merged by links]({how}default-method.md#merges-by-links), and while p_tau followed the sizes."
+)
 # Methods of the README's table: well-known ones, the best rivals, the paper's and the default.
 README_METHODS = (
     "k-means", "HAC", "H-DBSCAN", "FINCH", "EVoC", "Infomap", "Leiden",
@@ -57,6 +63,7 @@ def render_page(suite: Suite, rows: Sequence[Row], pseudo: Sequence[dict[str, ob
     """The whole page ``docs/results/comparison.md``."""
     parts = [
         "# Comparison with rivals",
+        *note_former(rows, "../how-it-works/"),
         "Measured: pairwise F, BCubed F, NMI and seconds of every method on three pairs of a "
         "training file and a test file with other identities. Command: `python -m benchmarks.suite "
         "run`. Rows: `benchmarks/results/comparison.jsonl`; `python -m benchmarks.render` draws "
@@ -80,6 +87,13 @@ def render_page(suite: Suite, rows: Sequence[Row], pseudo: Sequence[dict[str, ob
         if some:
             parts += [f"## All of {name}", _describe(some), format_markdown(summarise_rows(some))]
     return "\n\n".join(parts) + "\n"
+
+
+def note_former(rows: Sequence[Row], how: str) -> list[str]:
+    """A remark if rows of the default method are of a former one; `how` is the folder to link."""
+    own = latest_rows([row for row in rows if row.method == "hilander (default)"])
+    is_former = any(row.commit.rstrip("+") in FORMER_COMMITS for row in own)
+    return [FORMER.format(how=how)] if is_former else []
 
 
 def caption_figures(suite: Suite) -> dict[str, str]:
@@ -156,7 +170,9 @@ def render_readme(text: str, suite: Suite, rows: Sequence[Row]) -> str:
     methods = tuple(method for method in README_METHODS if method in measured)
     table = Table("scores", "", tuple(suite.datasets), methods)
     ours = any(METHODS[method].family == "ours" for method in methods)
-    block = render_table(table, rows) if ours else NOT_YET
+    if not ours:
+        return put_block(text, (BEGIN, END), NOT_YET)
+    block = "\n\n".join([render_table(table, rows), *note_former(rows, "docs/how-it-works/")])
     return put_block(text, (BEGIN, END), block)
 
 

@@ -1,7 +1,7 @@
 """How far the links of a small set can be trusted.
 
 A model that was trained on other sets judges points by comparing them with each other. In a set of
-few points, none of which has another one of its identity, the nearest strangers look like friends.
+few points, none of which has another one of its identity, the nearest ones look like one identity.
 Such a set is known by its nearest neighbours: their linkage is lower than in a set of few points
 that has several of each identity.
 """

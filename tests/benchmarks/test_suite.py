@@ -72,6 +72,23 @@ def test_the_readme_has_no_table_in_which_ours_is_missing() -> None:
     assert render.NOT_YET in render.render_readme(text, suite, [GOOD])
 
 
+def test_documents_say_that_rows_are_of_a_former_method_until_it_is_measured_again() -> None:
+    suite = Suite((Table("scores", "t", ("one",)),))
+    former = replace(GOOD, method="hilander (default)", commit=f"{render.FORMER_COMMITS[0]}+")
+    text = f"{render.BEGIN}\n{render.END}"
+    for rows, expected in (
+        ([GOOD, former], True),
+        ([GOOD, former, replace(former, commit="later")], False),
+        ([replace(former, method="HAC")], False),
+    ):
+        page, readme = (
+            render.render_page(suite, rows, []),
+            render.render_readme(text, suite, rows),
+        )
+        assert ("p_tau followed the sizes" in page) is expected
+        assert ("p_tau followed the sizes" in readme) is expected
+
+
 def test_a_page_has_every_table_of_the_config() -> None:
     suite = Suite((Table("scores", "First", ("one",)), Table("pseudo-labels", "Second")))
     page = render.render_page(suite, [GOOD, FAILED], [])
