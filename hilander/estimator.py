@@ -42,13 +42,14 @@ class HiLander(StoredParts, FittedParts, BaseEstimator):  # type: ignore[misc]
     ----------
     method : {"evidence", "paper"}
         "evidence" classifies edges of the k-NN graph by features such as ranks and shared
-        neighbours, and merges clusters by links. It needs few identities and adapts to other size
-        distributions. "paper" is the published model: a graph network on the raw embeddings.
+        neighbours, and merges clusters by links. It needs few identities and is trained for other
+        size distributions than theirs. "paper" is the published model: a graph network on the raw
+        embeddings.
     k : int or "auto"
         Neighbours of each point, the point itself not counted. "auto": 15, and 10 for "paper".
     p_tau : float or "auto"
-        Least probability of a link. "auto" chooses it on held-out identities; for "evidence" it
-        then also adapts to the size distribution of each set.
+        Least probability of a link. "auto" chooses it on held-out identities, for "evidence"
+        together with the least probability of a merge of clusters.
     decoder : {"auto", "parents", "contract", "leiden", "infomap"}
         How links become clusters. "parents" is the paper's rule, and "auto" for "paper". "leiden",
         "auto" for "evidence", finds communities of points, and "infomap" does so with Infomap

@@ -100,7 +100,8 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
         "--p-tau",
         type=float,
         metavar="P",
-        help="lowest probability of a link, 0 to 1 (default: the model's)",
+        help="lowest probability of a link, and of a merge of clusters unless the model's is "
+        "higher, 0 to 1 (default: the model's)",
     )
     add_decoder(parser, "the model's")
     parser.add_argument(

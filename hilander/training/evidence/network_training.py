@@ -1,4 +1,4 @@
-"""Training of an evidence network on episodes: the first stage, then the second."""
+"""Training of an evidence network on episodes: the first stage, the second, and the merges."""
 
 from __future__ import annotations
 
