@@ -133,6 +133,9 @@ def run(args: argparse.Namespace) -> int:
     check_settings(args)
     if cluster_shards.wants_engine(args):
         cluster_shards.check_engine_settings(args)
+    if args.plan:
+        print(cluster_shards.describe_plan(args, load_model(args)))
+        return 0
     check_output_folder(args.output, "run")
     with lock_output(args.output, wait=args.wait):
         if cluster_shards.wants_engine(args):

@@ -124,6 +124,26 @@ def cluster_shards(
         engine.close()
 
 
+def describe_plan(args: argparse.Namespace, model: HiLander) -> str:
+    """What a run will take: the headers of the shards are read, and nothing else."""
+    from hilander.hierarchy.rules import resolve_rules
+    from hilander.sharded.cluster import open_points
+    from hilander.sharded.cost import RunCost, Shape
+    from hilander.sharded.stage_log import StageLog
+
+    engine = open_engine(args)
+    try:
+        columns = args.features_column, args.id_column
+        points = open_points(
+            StageLog(engine), str(args.embeddings), model.model_.n_features, *columns
+        )
+        rules = resolve_rules(model.rules_, len(points), adapt_k=model.k == "auto", k=args.k)
+        n_workers = args.workers or engine.n_workers
+        return RunCost(Shape(*points.shape, rules.k), n_workers, engine.worker_memory).describe()
+    finally:
+        engine.close()
+
+
 def _walk(
     args: argparse.Namespace,
     model: HiLander,

@@ -40,12 +40,15 @@ class TaskRecord:
         Bytes of the arrays that it read from the engine and returned to it.
     peak : int
         Highest memory of its process while it ran, in bytes.
+    cpu : float
+        Seconds of a processor, which other programs of the machine do not change.
     """
 
     worker: str
     seconds: float
     moved: int
     peak: int
+    cpu: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,13 +144,14 @@ def run_tasks(
 def run_measured(function: Callable[..., Any], n_results: int, inputs: Sequence[Any]) -> Any:
     """Run a task in this thread: its results, and its record as the last one."""
     _reset_peak()
-    start = time.perf_counter()
+    start, used = time.perf_counter(), time.thread_time()
     with open_workers(alone=True):  # one thread for BLAS: the same digits everywhere
         found = function(*inputs)
     results = (found,) if n_results == 1 else tuple(found)
     worker = f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident() % 1_000_000}"
     moved = sum(_count_bytes(one) for one in (*inputs, *results))
-    record = TaskRecord(worker, time.perf_counter() - start, moved, read_peak())
+    seconds, cpu = time.perf_counter() - start, time.thread_time() - used
+    record = TaskRecord(worker, seconds, moved, read_peak(), cpu)
     return (*results, record)
 
 

@@ -15,6 +15,7 @@ from hilander.engines.protocol import WORKER_MEMORY, Task, run_measured
 from hilander.errors import SettingError
 from hilander.io.memory import parse_memory
 
+_STARTS = 3  # tries to start a local Ray, which gives up after 30 s on a machine under load
 _FOREVER = -1  # a task whose worker died is run again however often that happens
 
 
@@ -125,14 +126,19 @@ class RayEngine:
                 "include_dashboard": False,
                 "object_store_memory": self._store,
             }
-        try:
-            ray.init(**how)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            reason = str(error).splitlines()[0]
-            raise SettingError(
-                f"Ray cannot be reached at {self.address or 'this machine'} ({reason}); start it "
-                "with `ray start --head`, or leave the address out for a local one"
-            ) from error
+        for left in reversed(range(_STARTS)):
+            try:
+                ray.init(**how)
+                break
+            except Exception as error:  # Ray raises plain ones where a node is slow to start
+                ray.shutdown()
+                if left and self.address is None:
+                    continue
+                reason = str(error).splitlines()[0]
+                raise SettingError(
+                    f"Ray cannot be reached at {self.address or 'this machine'} ({reason}); start "
+                    "it with `ray start --head`, or leave the address out for a local one"
+                ) from error
         self._owns = True
 
 

@@ -23,8 +23,8 @@ class StageCost:
         Rows that tasks treated, and tasks; a row is counted by each part of the stage.
     seconds : float
         From its first task to its last, without what the driver did in between.
-    work_seconds : float
-        Of all tasks together.
+    work_seconds, cpu_seconds : float
+        Of all tasks together; those of a processor leave out what other programs took.
     bytes_moved : int
         Bytes of the arrays that tasks read from the engine and returned to it.
     workers : dict of str to dict
@@ -36,6 +36,7 @@ class StageCost:
     tasks: int = 0
     seconds: float = 0.0
     work_seconds: float = 0.0
+    cpu_seconds: float = 0.0
     bytes_moved: int = 0
     workers: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -44,6 +45,7 @@ class StageCost:
         self.rows += task.rows
         self.tasks += 1
         self.work_seconds += record.seconds
+        self.cpu_seconds += record.cpu
         self.bytes_moved += record.moved
         one = self.workers.setdefault(record.worker, {"tasks": 0, "seconds": 0.0, "peak_bytes": 0})
         one["tasks"] += 1
@@ -59,6 +61,7 @@ class StageCost:
             "tasks": self.tasks,
             "seconds": round(self.seconds, 4),
             "work_seconds": round(self.work_seconds, 4),
+            "cpu_seconds": round(self.cpu_seconds, 4),
             "bytes_moved": self.bytes_moved,
             "peak_bytes": max(peaks, default=0),
             "workers": self.workers,
