@@ -28,6 +28,7 @@ from hilander.hierarchy.work import Work
 from hilander.io.memory import format_memory
 from hilander.io.shards import list_shards
 from hilander.linkage.storage import PRETRAINED
+from hilander.sharded.cells import EXACT_UP_TO
 from hilander.sharded.cost import STAGES, RunCost, Shape, describe_terms, predict
 from hilander.sharded.points import ShardedPoints
 from hilander.sharded.run import ShardedSettings, walk_sharded
@@ -75,12 +76,17 @@ def fit(rows: list[dict[str, Any]]) -> dict[str, list[float]]:
     """Coefficients of each stage by least squares of relative errors, none below 0."""
     from scipy.optimize import nnls
 
-    found = {}
+    rows, found = fitted(rows), {}
     for stage in STAGES:
         terms = np.array([describe_terms(stage, shape_of(row)) for row in rows])
         cost = np.array([row["cpu_seconds"][stage] for row in rows])
         found[stage] = nnls(terms / cost[:, None], np.ones(len(rows)))[0].tolist()
     return found
+
+
+def fitted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of large sets; smaller ones take seconds, mostly to load the program."""
+    return [row for row in rows if row["n"] > EXACT_UP_TO]
 
 
 def shape_of(row: dict[str, Any]) -> Shape:
@@ -91,7 +97,7 @@ def shape_of(row: dict[str, Any]) -> Shape:
 def render_error(rows: list[dict[str, Any]]) -> str:
     """Measured seconds of a processor beside the predicted ones."""
     lines = ["| points | features | measured s | predicted s | ratio |", "|---|---|---|---|---|"]
-    for row in rows:
+    for row in fitted(rows):
         measured = sum(row["cpu_seconds"][stage] for stage in STAGES)
         expected = sum(predict(shape_of(row)).values())
         lines.append(

@@ -1,8 +1,8 @@
 """What a sharded run will take: a cost model, fitted to measured rows.
 
 Each stage takes seconds of a processor that are a sum of a few terms of the size of the run. The
-constants are those that ``python -m benchmarks.sharded fit`` prints for the rows of
-``benchmarks/results/sharded.jsonl``; a test compares predictions with the rows.
+constants are for sets whose search is by cells. ``python -m benchmarks.sharded fit`` prints them,
+from the rows of ``benchmarks/results/sharded.jsonl``; a test compares predictions with the rows.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from dataclasses import dataclass
 
 from hilander.hierarchy.budget import show_time
 from hilander.io.memory import format_memory
-from hilander.sharded.cells import EXACT_UP_TO
 from hilander.sharded.dealing import PART_SHARE, count_parts
 
 STAGES = ("prepare", "search", "score", "pool", "driver")
 _MILLION = 1e6
+MOST_CELLS = 1 << 16
 # Seconds of a processor for each term of `describe_terms`.
 CONSTANTS: dict[str, tuple[float, ...]] = {
-    "prepare": (0.0, 0.0),
-    "search": (0.0, 0.0),
-    "score": (0.0, 0.0),
-    "pool": (0.0, 0.0),
-    "driver": (0.0, 0.0),
+    "prepare": (2.55, 22.5),
+    "search": (3.53, 13.3),
+    "score": (0.485, 14.3),
+    "pool": (0.0606, 0.0415),
+    "driver": (31.7, 6.71),
 }
 # Bytes that the driver holds for each point and neighbour: the graph (8 + 4), linkage and the
 # probabilities of the first stage (4 + 4), ranks (2), and the links of both directions twice over
@@ -54,14 +54,18 @@ def describe_terms(stage: str, shape: Shape) -> tuple[float, float]:
     edges = millions * shape.k / 15
     if stage == "prepare":  # reading and cutting; finding the cells of each row
         return millions * wide, millions**1.5 * wide
-    if stage == "search":  # a row is compared with as many rows as a cell has, about sqrt(n)
-        exact = shape.n_points <= EXACT_UP_TO
-        return edges * wide, (millions**2 * 30 if exact else millions**1.5) * wide
+    if stage == "search":  # a row is compared with the rows of the cells that it probes
+        return edges * wide, millions * wide * shape.n_points / count_cells(shape.n_points) / 100
     if stage == "score":  # features of edges; the classifiers
         return edges * wide, edges
     if stage == "pool":
         return millions * wide, millions
     return edges, edges * wide  # links, decoding, and the levels of clusters
+
+
+def count_cells(n_points: int) -> int:
+    """Number of cells that a search begins with; it may take twice as many."""
+    return min(MOST_CELLS, 1 << round(math.log2(4 * math.sqrt(n_points))))
 
 
 def predict(shape: Shape) -> dict[str, float]:

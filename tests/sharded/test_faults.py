@@ -72,7 +72,7 @@ def shards(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_workers_that_are_killed_do_not_change_the_result(model, threads, ray_engine, shards):
     expected, _, _ = run(model, shards, threads, n_parts=4)
-    killer, end = Killer(0), time.monotonic() + 100
+    killer, end = Killer(0), time.monotonic() + 60 * LEAST_KILLS
     killer.start()
     try:
         while killer.is_alive() and time.monotonic() < end:
