@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+from scipy.special import expit, logit
+
 from hilander.errors import GraphError, SettingError
 from hilander.graph.knn_graph import KnnGraph
 from hilander.hierarchy.decoding.decode import DECODERS, Decoder
@@ -21,6 +24,8 @@ _OLD_NAMES = {
 }
 # Settings of earlier versions that are no longer rules.
 _DROPPED = {"max_levels", "keep_pieces", "keep_fragments", "p_tau_rise", "p_tau_slope"}
+# Log-odds of the threshold of merges for each unit of the log of how many fewer points a set has.
+_FEW_POINTS_WEIGHT = 0.5
 FEWEST_OF_SHARE = 5  # neighbours where k is a share of the points
 
 
@@ -53,6 +58,9 @@ class Rules:
     adapt_merges : bool
         Choose the threshold of merges for each set, in place of `p_tau_merge`, see
         `hilander.hierarchy.decoding.merge_cut`; for models of no particular kind of sets.
+    training_points : int
+        Number of points of the training set; 0 if it does not matter. Identities of a smaller set
+        have fewer points each, so its merges need more evidence.
     keep_links : bool
         Keep the edges between points of different clusters, and merge clusters by them.
     between_cosine : float, optional
@@ -71,13 +79,14 @@ class Rules:
     decoder: Decoder = "parents"
     p_tau_merge: float | None = None
     adapt_merges: bool = False
+    training_points: int = 0
     keep_links: bool = False
     as_released: bool = False
     points_per_neighbour: int = 0
     between_cosine: float | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("k", 1), ("points_per_neighbour", 0)):
+        for name, least in (("k", 1), ("points_per_neighbour", 0), ("training_points", 0)):
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < least:
                 raise SettingError(f"{name}={value!r} must be a whole number >= {least}")
@@ -104,10 +113,18 @@ class Rules:
         Later levels use at least the same threshold; otherwise they would join the fragments that a
         higher one leaves.
         """
-        fixed = replace(self, p_tau=p_tau, adapt_merges=False)
+        fixed = replace(self, p_tau=p_tau, adapt_merges=False, training_points=0)
         if fixed.p_tau_merge is None:
             return fixed
         return replace(fixed, p_tau_merge=max(fixed.p_tau, fixed.p_tau_merge))
+
+    def for_points(self, n_points: int) -> Rules:
+        """The rules with the threshold of merges for a set of so many points."""
+        if not self.training_points or self.p_tau_merge is None or self.adapt_merges:
+            return self
+        fewer = np.log(max(self.training_points / n_points, 1))
+        p_tau = float(expit(logit(self.p_tau_merge) + _FEW_POINTS_WEIGHT * fewer))
+        return replace(self, p_tau_merge=p_tau, training_points=0)
 
     def threshold(self, level: int) -> float:
         """The p_tau of a level."""
@@ -169,6 +186,7 @@ def resolve_rules(
     given = {name: value for name, value in asked.items() if value is not None}
     if (p_tau := given.pop("p_tau", None)) is not None:
         rules = rules.with_threshold(p_tau)
+    rules = rules.for_points(n_points)
     if graph is not None:
         if not isinstance(graph, KnnGraph):
             raise SettingError(

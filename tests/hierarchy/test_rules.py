@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from hilander.errors import SettingError
-from hilander.hierarchy.rules import Rules
+from hilander.hierarchy.rules import Rules, resolve_rules
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,18 @@ def test_small_sets_have_fewer_neighbours():
     assert [plain.adapted_to(n).k for n in points] == [15, 15, 15, 15, 15, 4, 3]
     assert [share.adapted_to(n).k for n in points] == [15, 15, 14, 6, 5, 4, 3]
     assert Rules(k=2, points_per_neighbour=10).adapted_to(100).k == 2
+
+
+def test_merges_of_a_set_smaller_than_the_training_set_have_a_higher_threshold():
+    rules = Rules(p_tau_merge=0.4, training_points=10_000)
+    found = [rules.for_points(n).p_tau_merge for n in (50_000, 10_000, 2_500, 100)]
+    assert found[:2] == pytest.approx([0.4, 0.4])
+    assert found[2] == pytest.approx(1 / (1 + (0.6 / 0.4) / 4**0.5))
+    assert found[2] < found[3] < 1
+    once = rules.for_points(100)
+    assert once.for_points(100) == once
+    asked = resolve_rules(rules, 100, p_tau=0.6)
+    assert asked.p_tau_merge == 0.6
 
 
 def test_a_given_threshold_is_fixed_and_later_levels_use_at_least_it():

@@ -67,7 +67,8 @@ def learn_by_evidence(
         stages=stages,
         device=plan.device,
     )
-    rules = replace(rules, between_cosine=measure_between_cosine(features, labels))
+    between_cosine = measure_between_cosine(features, labels)
+    rules = replace(rules, between_cosine=between_cosine, training_points=len(labels))
     summary = summarise(labels, held_out, table)
     if prior is None:
         return Model(network, rules, history=history, summary=summary)

@@ -81,7 +81,8 @@ def test_the_table_holds_every_try_and_the_choice(learned):
     for row in table:
         assert row["f"] == pytest.approx((row["pairwise_f"] + row["bcubed_f"]) / 2)
     chosen = {
-        name: getattr(learned.rules, name) for name in ("p_tau", "p_tau_merge", "between_cosine")
+        name: getattr(learned.rules, name)
+        for name in ("p_tau", "p_tau_merge", "between_cosine", "training_points")
     }
     assert learned.rules == replace(RULES, **chosen)
     assert learned.summary["n_validation_identities"] == 4
@@ -94,7 +95,10 @@ def test_the_table_holds_every_try_and_the_choice(learned):
 def test_without_validation_the_given_thresholds_stay(labelled, changes):
     rules = replace(RULES, p_tau=0.7, p_tau_merge=0.8)
     learned = learn_by_evidence(*labelled, plan(rules=rules, **changes))
-    assert learned.rules == replace(rules, between_cosine=measure_between_cosine(*labelled))
+    between_cosine = measure_between_cosine(*labelled)
+    assert learned.rules == replace(
+        rules, between_cosine=between_cosine, training_points=len(labelled[1])
+    )
     assert learned.rules.between_cosine < 0.2
     assert learned.summary["validation"] == []
     assert learned.summary["n_validation_identities"] == 0
@@ -104,7 +108,7 @@ def test_few_identities_are_not_held_out():
     features, labels = make_identities(n_identities=6, size=12, dim=8, seed=0)
     learned = learn_by_evidence(features, labels, plan())
     assert learned.summary["validation"] == []
-    assert learned.rules == RULES
+    assert learned.rules == replace(RULES, training_points=learned.rules.training_points)
 
 
 @pytest.mark.parametrize("most_points", [1, 5])
