@@ -63,13 +63,16 @@ def compare_rows(
         Whether both are the same rows of one table; then each pair is compared once.
     """
     dim, count = left[0].shape[1], left[2].shape[1]
-    x = np.zeros((dim, _COLUMNS), dtype=np.float32)
+    given = np.zeros(dim * _COLUMNS, dtype=np.float32)
     packed = np.zeros((1, dim, OUTPUTS), dtype=np.float32)
     bias = np.zeros(OUTPUTS, dtype=np.float32)
-    y = np.zeros((OUTPUTS, _COLUMNS), dtype=np.float32)
+    product = np.zeros(OUTPUTS * _COLUMNS, dtype=np.float32)
     floor = np.zeros(_COLUMNS, dtype=np.float32)
     for start in range(0, len(right_rows), _COLUMNS):
         n_columns = min(_COLUMNS, len(right_rows) - start)
+        width = -(-n_columns // LANES) * LANES  # cells are often smaller than a whole block
+        x = given[: dim * width].reshape(dim, width)
+        y = product[: OUTPUTS * width].reshape(OUTPUTS, width)
         for at in range(n_columns):
             row = right[0][right_rows[start + at]]
             floor[at] = right[2][right_rows[start + at], count - 1]
@@ -162,12 +165,15 @@ def compare_known(
         Number of the first of them. A row is not compared with itself.
     """
     dim, count = rows.shape[1], left[2].shape[1]
-    x = np.zeros((dim, _COLUMNS), dtype=np.float32)
+    given = np.zeros(dim * _COLUMNS, dtype=np.float32)
     packed = np.zeros((1, dim, OUTPUTS), dtype=np.float32)
     bias = np.zeros(OUTPUTS, dtype=np.float32)
-    y = np.zeros((OUTPUTS, _COLUMNS), dtype=np.float32)
+    product = np.zeros(OUTPUTS * _COLUMNS, dtype=np.float32)
     for start in range(0, len(rows), _COLUMNS):
         n_columns = min(_COLUMNS, len(rows) - start)
+        width = -(-n_columns // LANES) * LANES
+        x = given[: dim * width].reshape(dim, width)
+        y = product[: OUTPUTS * width].reshape(OUTPUTS, width)
         for at in range(n_columns):
             for feature in range(dim):
                 x[feature, at] = rows[start + at, feature]
