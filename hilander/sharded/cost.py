@@ -19,11 +19,11 @@ _MILLION = 1e6
 MOST_CELLS = 1 << 16
 # Seconds of a processor for each term of `describe_terms`.
 CONSTANTS: dict[str, tuple[float, ...]] = {
-    "prepare": (2.55, 22.5),
-    "search": (3.53, 13.3),
-    "score": (0.485, 14.3),
-    "pool": (0.0606, 0.0415),
-    "driver": (31.7, 6.71),
+    "prepare": (1.75, 21.4),
+    "search": (2.52, 10.3),
+    "score": (2.67, 8.99),
+    "pool": (0.0662, 0.0276),
+    "driver": (18.9, 12.9),
 }
 # Bytes that the driver holds for each point and neighbour: the graph (8 + 4), linkage and the
 # probabilities of the first stage (4 + 4), ranks (2), and the links of both directions twice over
