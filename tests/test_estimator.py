@@ -32,8 +32,6 @@ pytestmark = pytest.mark.usefixtures("small_steps")
 EXPECTED_FAILURES = {
     "check_estimators_dtypes": "rounds uniform features down to all-zero rows; a row of zeros has "
     "no direction, and cosines are all this method sees",
-    "check_methods_sample_order_invariance": "compares cluster numbers; another order of the rows "
-    "gives the same partition under other numbers (tested below)",
     "check_methods_subset_invariance": "predicts one row at a time; rows are clustered jointly, "
     "and one row alone has no neighbour",
 }

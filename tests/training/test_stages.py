@@ -44,7 +44,8 @@ def test_neither_threads_nor_thresholds_change_the_weights(labelled):
     rules = replace(PLAN.rules, p_tau=0.9, p_tau_merge=0.9)
     given = learn_by_evidence(*labelled, replace(PLAN, rules=rules, tune=()))
     assert equal(given.network, learned.network)
-    assert given.rules == replace(rules, between_cosine=learned.rules.between_cosine)
+    found = {name: getattr(learned.rules, name) for name in ("between_cosine", "training_points")}
+    assert given.rules == replace(rules, **found)
 
 
 def test_if_one_task_fails_the_others_are_halted(labelled):
