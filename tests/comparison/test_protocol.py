@@ -40,7 +40,7 @@ def test_the_objective_is_the_mean_of_the_two_f_scores() -> None:
     assert mean_f(np.arange(4), np.arange(4)) == 1
 
 
-def test_the_objective_seen_from_some_points_counts_strangers_in_their_clusters() -> None:
+def test_the_objective_seen_from_some_points_counts_points_of_others_in_their_clusters() -> None:
     true, found = np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1])
     seen = np.array([True, True, False, False])
     # precision 2/3, recall 1; pairs of each end: 1 right of 2 joined, 1 belonging

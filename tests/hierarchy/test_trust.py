@@ -1,4 +1,4 @@
-"""Few points that are strangers to each other."""
+"""Few points of different identities."""
 
 import json
 
@@ -21,7 +21,7 @@ def model():
     return HiLander.pretrained(device="cpu")
 
 
-def test_links_between_strangers_have_a_low_confidence(model):
+def test_links_between_different_identities_have_a_low_confidence(model):
     found = model.cluster(make_points(60, 1))
     assert found.trust == WHERE_LOW
     assert (found.confidence[~found.is_peak] <= WHERE_LOW).all()
