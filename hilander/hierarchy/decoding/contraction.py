@@ -8,6 +8,7 @@ wrong link between two large clusters is outweighed by many negative edges.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
@@ -59,7 +60,11 @@ def contract_edges(
 
 
 def find_dominant(
-    left: IntArray, right: IntArray, weight: FloatArray, n_nodes: int, share: float
+    left: IntArray,
+    right: IntArray,
+    weight: npt.NDArray[np.floating],
+    n_nodes: int,
+    share: float,
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Whether an edge is positive and dominant, shape (n_edges,), bool.
 

@@ -77,8 +77,11 @@ def _estimate(pairs: LinkedPairs, estimate: MergeEstimate) -> npt.NDArray[np.flo
 
 def _find_best(pairs: LinkedPairs, same: npt.NDArray[np.float64], least: float) -> BoolArray:
     """Pairs of at least this probability whose clusters prefer each other, shape (n_pairs,)."""
-    weight = np.where(same >= least, same, 0.0)
-    return find_dominant(pairs.low, pairs.high, weight, len(pairs.size), _MUTUALLY_BEST)
+    likely = np.flatnonzero(same >= least)
+    ends = pairs.low[likely], pairs.high[likely]
+    best = np.zeros(len(pairs), dtype=bool)
+    best[likely] = find_dominant(*ends, same[likely], len(pairs.size), _MUTUALLY_BEST)
+    return best
 
 
 def _join(pairs: LinkedPairs, chosen: BoolArray) -> IntArray:

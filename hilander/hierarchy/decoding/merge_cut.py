@@ -25,6 +25,8 @@ CUTS = (0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 _TYPICAL, _PULL = 0.7, 0.003
 # Up to so many points the typical threshold is used: most clusters are too small to judge.
 _SMALL_SET = 1000
+# Nodes whose silhouettes are measured: every second, third … of a larger level.
+_MOST_NODES = 20_000
 _LEAST_LENGTH = 1e-6  # divisor of a vector of length 0
 _LEAST_GAP = 1e-3  # divisor of the silhouette where two cosines are 1
 
@@ -73,7 +75,7 @@ def mean_silhouette(nodes: Nodes, pairs: LinkedPairs, labels: IntArray) -> float
     A point's cosine with the centre of its own cluster (without the point) is compared with that
     of the nearest linked cluster. The points of a node are taken together. A point that is alone
     has the mean cosine of all others with their centre in place of its own: it had better be alone
-    where the nearest cluster is farther than that.
+    where the nearest cluster is farther than that. Of a large level, some nodes stand for all.
 
     Parameters
     ----------
@@ -86,26 +88,36 @@ def mean_silhouette(nodes: Nodes, pairs: LinkedPairs, labels: IntArray) -> float
     sums = np.zeros((n_clusters, nodes.total.shape[1]), dtype=np.float32)
     np.add.at(sums, labels, nodes.total)
     length = np.maximum(np.linalg.norm(sums, axis=1), _LEAST_LENGTH)
-    average = nodes.average
+    rows = np.arange(0, len(nodes), -(-len(nodes) // _MOST_NODES))
+    size, at = nodes.size[rows], labels[rows]
+    average: FloatArray = np.divide(nodes.total[rows], size[:, None], dtype=np.float32)
     # Mean of x · S over the points x of a node, for the sum S of its cluster.
-    along = np.einsum("nd,nd->n", average, sums[labels])
-    own = (along - 1) / np.sqrt(np.maximum(length[labels] ** 2 - 2 * along + 1, _LEAST_LENGTH))
-    other = _nearest_other(average, sums / length[:, None], pairs, labels)
-    alone = np.bincount(labels, nodes.size)[labels] == 1
+    along = np.einsum("nd,nd->n", average, sums[at])
+    own = (along - 1) / np.sqrt(np.maximum(length[at] ** 2 - 2 * along + 1, _LEAST_LENGTH))
+    other = _nearest_other(rows, average, sums / length[:, None], pairs, labels)
+    alone = np.bincount(labels, nodes.size)[at] == 1
     if alone.all():
         return 0.0
-    own = np.where(alone, np.average(own[~alone], weights=nodes.size[~alone]), own)
+    own = np.where(alone, np.average(own[~alone], weights=size[~alone]), own)
     silhouette = (own - other) / np.maximum(1 - np.minimum(own, other), _LEAST_GAP)
-    return float(np.average(np.clip(silhouette, -1, 1), weights=nodes.size))
+    return float(np.average(np.clip(silhouette, -1, 1), weights=size))
 
 
 def _nearest_other(
-    average: FloatArray, centres: FloatArray, pairs: LinkedPairs, labels: IntArray
+    rows: IntArray,
+    average: FloatArray,
+    centres: FloatArray,
+    pairs: LinkedPairs,
+    labels: IntArray,
 ) -> npt.NDArray[np.float64]:
-    """Highest cosine of each node with the centre of a linked cluster, at least 0, (n_nodes,)."""
-    nearest = np.zeros(len(labels))
+    """Highest cosine of some nodes with the centre of a linked cluster, at least 0, (n_rows,)."""
+    nearest, place = np.zeros(len(rows)), np.full(len(labels), -1)
+    place[rows] = np.arange(len(rows))
     apart = labels[pairs.low] != labels[pairs.high]
     for here, there in ((pairs.low, pairs.high), (pairs.high, pairs.low)):
-        ends = here[apart], labels[there[apart]]
-        np.maximum.at(nearest, ends[0], np.einsum("nd,nd->n", average[ends[0]], centres[ends[1]]))
+        wanted = apart & (place[here] >= 0)
+        row, cluster = place[here[wanted]], labels[there[wanted]]
+        # A node has several links to a cluster; one cosine is enough.
+        row, cluster = np.divmod(np.unique(row * len(centres) + cluster), len(centres))
+        np.maximum.at(nearest, row, np.einsum("nd,nd->n", average[row], centres[cluster]))
     return nearest
